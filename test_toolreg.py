@@ -1342,12 +1342,8 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (tuple, array_of({}), [1], (1,)),
     (tuple[int, ...], array_of(INTEGER), [1.0, 2], (1, 2)),
     (tuple[int, int], array_of(INTEGER, minItems=2, maxItems=2), [1.0, 2], (1, 2)),
-    (
-        tuple[int, str],
-        {"type": "array", "prefixItems": [INTEGER, STRING], "items": False, "minItems": 2, "maxItems": 2},
-        [1.0, "a"],
-        (1, "a"),
-    ),
+    (tuple[int, str], {"type": "array", "prefixItems": [INTEGER, STRING], "items": False, "minItems": 2, "maxItems": 2},
+     [1.0, "a"], (1, "a")),
     (tuple[()], array_of({}, minItems=0, maxItems=0), [], ()),
     (dict, mapping_to(True), {"a": 1.0}, {"a": 1.0}),
     (dict[str, int], mapping_to(INTEGER), {"a": 1.0}, {"a": 1}),
@@ -1384,18 +1380,8 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (bytes, BYTES, "YWJj", b"abc"),
     (bytearray, BYTES, "YWJj", bytearray(b"abc")),
     (Stop, object_with(["city"], city=STRING, day=DAY, tags=array_of(STRING)), {"city": "Oslo"}, Stop("Oslo")),
-    (
-        Pair,
-        object_with(["left"], left=INTEGER, right={"anyOf": [STRING, NULL], "default": None}),
-        {"left": 1.0},
-        Pair(1),
-    ),
-    (
-        Sequel,
-        object_with(["title"], title=STRING, part=INTEGER),
-        {"title": "a", "part": 2.0},
-        {"title": "a", "part": 2},
-    ),
+    (Pair, object_with(["left"], left=INTEGER, right={"anyOf": [STRING, NULL], "default": None}), {"left": 1.0}, Pair(1)),
+    (Sequel, object_with(["title"], title=STRING, part=INTEGER), {"title": "a", "part": 2.0}, {"title": "a", "part": 2}),
     (Node, None, {"value": 1, "children": []}, Node(1)),
     (Union[float, int], {"anyOf": [NUMBER, INTEGER]}, 2**53 + 1, 2**53 + 1),
     (Union[float, int, None], None, 5.0, 5.0),
@@ -1418,40 +1404,33 @@ def alike(one, other):
     if dataclasses.is_dataclass(one):
         return alike(vars(one), vars(other))
     if isinstance(one, dict):
-        return (
-            list(one) == list(other)
-            and alike(list(one), list(other))
-            and alike(list(one.values()), list(other.values()))
-        )
+        return alike(list(one), list(other)) and alike(list(one.values()), list(other.values()))
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(alike, one, other))
     return one == other
 
 
-@pytest.mark.parametrize(
-    "annotation, problem",
-    [
-        (typing.Callable[[int], str], "Callable[[int], str] has no JSON form (write a Literal of names, or Injected"),
-        (complex, "complex has no JSON form (write tuple[float, float])"),
-        (typing.Iterator[int], "Iterator[int] has no JSON form"),
-        (set[list[int]], "set[list[int]] has no JSON form (write"),
-        (Bits, "Bits has no JSON form (write"),
-        (range, "range has no JSON form (write a dataclass"),
-        (len, "has no JSON form"),
-        ([int], "[<class 'int'>] has no JSON form (write list[X])"),
-        ((int, str), "(<class 'int'>, <class 'str'>) has no JSON form (write tuple[X, Y], or X | Y)"),
-        ({"a": int}, "has no JSON form (write dict[str, X], or a TypedDict)"),
-        (any, "<built-in function any> has no JSON form (write typing.Any)"),
-        (callable, "has no JSON form (write a Literal of names"),
-        (Annotated[str, {"pattern": "("}], '"(" is not a supported pattern'),
-        (Annotated[float, {"enum": [math.nan]}], "keywords that JSON cannot say has no JSON form (write values"),
-        (enum.Enum("Rate", {"ONE": 1.0, "NONE": math.nan}), "Rate has no JSON form"),
-        (enum.Enum("Rates", {"ALL": math.inf}), "Rates has no JSON form"),
-        (Literal[math.inf], "has no JSON form"),
-        (list[Annotated[int, {"minimum": "x", "type": "int"}]], 'type: is not a type or an array of types (was "int")'),
-        (Optional[Literal[object()]], "has no JSON form"),
-    ],
-)
+@pytest.mark.parametrize("annotation, problem", [
+    (typing.Callable[[int], str], "Callable[[int], str] has no JSON form (write a Literal of names, or Injected"),
+    (complex, "complex has no JSON form (write tuple[float, float])"),
+    (typing.Iterator[int], "Iterator[int] has no JSON form"),
+    (set[list[int]], "set[list[int]] has no JSON form (write"),
+    (Bits, "Bits has no JSON form (write"),
+    (range, "range has no JSON form (write a dataclass"),
+    (len, "has no JSON form"),
+    ([int], "[<class 'int'>] has no JSON form (write list[X])"),
+    ((int, str), "(<class 'int'>, <class 'str'>) has no JSON form (write tuple[X, Y], or X | Y)"),
+    ({"a": int}, "has no JSON form (write dict[str, X], or a TypedDict)"),
+    (any, "<built-in function any> has no JSON form (write typing.Any)"),
+    (callable, "has no JSON form (write a Literal of names"),
+    (Annotated[str, {"pattern": "("}], '"(" is not a supported pattern'),
+    (Annotated[float, {"enum": [math.nan]}], "keywords that JSON cannot say has no JSON form (write values"),
+    (enum.Enum("Rate", {"ONE": 1.0, "NONE": math.nan}), "Rate has no JSON form"),
+    (enum.Enum("Rates", {"ALL": math.inf}), "Rates has no JSON form"),
+    (Literal[math.inf], "has no JSON form"),
+    (list[Annotated[int, {"minimum": "x", "type": "int"}]], 'type: is not a type or an array of types (was "int")'),
+    (Optional[Literal[object()]], "has no JSON form"),
+])
 def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem):
     with pytest.raises(ToolDefinitionError) as caught:
         schema_of(annotation)
@@ -1484,12 +1463,6 @@ def test_a_bad_default_does_not_hide_what_is_wrong_with_a_note():
     assert "call: Callable has no" in str(caught.value) and 'pattern: "(" is not a supp' in str(caught.value)
 
 
-def test_swapped_arguments_of_from_json_are_told():
-    with pytest.raises(ToolDefinitionError) as caught:
-        from_json("2030-01-31", datetime.date)
-    assert str(caught.value) == "from_json: datetime.date is no JSON (write from_json(annotation, value))"
-
-
 def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
     Bad = dataclasses.make_dataclass("Bad", [("call", typing.Callable), ("good", int), ("imaginary", list[complex])])
     with pytest.raises(ToolDefinitionError) as caught:
@@ -1500,29 +1473,23 @@ def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
     )
 
 
-@pytest.mark.parametrize(
-    "annotation, wire, errors",
-    [
-        (
-            list[datetime.date],
-            ["2024-05-01", "soon", "2024-13-01"],
-            ['[1]: "soon" is not a date', '[2]: "2024-13-01" is not a date'],
-        ),
-        (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']),
-        (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal']),
-        (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
-        (Optional[datetime.time], "x", ['(root): "x" is not a time']),
-        (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
-        (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
-        (int, "x", ['(root): "x" is not an integer']),
-        (pathlib.Path, 5, ["(root): 5 is not a string"]),
-        (list[decimal.Decimal], ["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."], [
-            f'[{place}]: "{text}" is not a decimal'
-            for place, text in enumerate(["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."])]),
-        (uuid.UUID, "１" * 32, [f'(root): "{"１" * 32}" is not a uuid']),
-        (uuid.UUID, "1_" * 16, [f'(root): "{"1_" * 16}" is not a uuid']),
-    ],
-)
+@pytest.mark.parametrize("annotation, wire, errors", [
+    (list[datetime.date], ["2024-05-01", "soon", "2024-13-01"],
+     ['[1]: "soon" is not a date', '[2]: "2024-13-01" is not a date']),
+    (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']),
+    (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal']),
+    (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
+    (Optional[datetime.time], "x", ['(root): "x" is not a time']),
+    (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
+    (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
+    (int, "x", ['(root): "x" is not an integer']),
+    (pathlib.Path, 5, ["(root): 5 is not a string"]),
+    (list[decimal.Decimal], ["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."], [
+        f'[{place}]: "{text}" is not a decimal'
+        for place, text in enumerate(["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."])]),
+    (uuid.UUID, "１" * 32, [f'(root): "{"１" * 32}" is not a uuid']),
+    (uuid.UUID, "1_" * 16, [f'(root): "{"1_" * 16}" is not a uuid']),
+])
 def test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors):
     with pytest.raises(ToolArgumentError) as caught:
         from_json(annotation, wire)
@@ -1589,111 +1556,24 @@ class Products(Sums):
     pass
 
 
-def keywords_only(init):
-    @functools.wraps(init)
-    def wrapped(self, **values):
-        init(self, **values)
-    return wrapped
-
-
-class Swapped:
-    def __new__(cls, y, x):
-        made = object.__new__(cls)
-        made.made_with = {"x": x, "y": y}
-        return made
-
-    def __init__(self, x, y):
-        self.x, self.y = x, y
-
-
-@dataclasses.dataclass
-class ByName(Swapped):
-    x: int
-    y: int
-
-
-@dataclasses.dataclass
-class Wrapped:
-    x: int
-    y: int
-    __init__ = keywords_only(lambda self, x, y: self.__dict__.update(x=x, y=y))
-
-
-@dataclasses.dataclass
-class WithKeyword:
-    x: int
-    y: int = 5
-    _: dataclasses.KW_ONLY
-    z: int = 6
-
-
-@pytest.mark.parametrize("cls, wire", [
-    (Wrapped, {"x": 1, "y": 2}), (WithKeyword, {"x": 1, "z": 2}), (WithKeyword, {"x": 1, "y": 2, "z": 3}),
-    (WithKeyword, {"z": 2, "x": 1}), (Stage, {"stages": [], "by_name": {}, "day": "2024-05-01"}),
+@pytest.mark.parametrize("cls, texts", [
+    (datetime.datetime, {
+        "2024-05-01T10:30": "2024-05-01T10:30:00",
+        "2024-05-01 10:30:05Z": "2024-05-01T10:30:05+00:00",
+        "2024-05-01t10:30:05.5z": "2024-05-01T10:30:05.500000+00:00",
+        "2024-05-01T10:30:05,123456789-05": "2024-05-01T10:30:05.123456-05:00",
+        "2024-05-01T10:30:05+0530": "2024-05-01T10:30:05+05:30",
+        "2024-05-01T10:30:05+05:30:15": "2024-05-01T10:30:05+05:30:15",
+        **dict.fromkeys([
+            "2024-05-01", "20240501T1030", "2024-W18-3T10:30", "2024-05-01T24:00", "2024-05-01T10", "2024-05-01T",
+            "2024-05-01T10:30:60", "2024-05-0110:30", "2024-02-30T10:30", "2024-05-01T10:30+24:00", "",
+            " 2024-05-01T10:30", "２０２４-05-01T10:30", "2024-05-01T10:30\n"]),
+    }),
+    (datetime.date, {"2024-05-01": "2024-05-01",
+                     **dict.fromkeys(["2024-05-01T10:30", "20240501", "2024-W18-3", "24-05-01"])}),
+    (datetime.time, {"10:30": "10:30:00", "10:30:05.5Z": "10:30:05.500000+00:00",
+                     **dict.fromkeys(["10:30.5", "1030", "10", "2024-05-01T10:30", "T10:30"])}),
 ])
-def test_objects_are_made_as_by_name(cls, wire):
-    made = from_json(cls, wire)
-    assert {name: getattr(made, name) for name in wire if name != "day"} == {
-        name: value for name, value in wire.items() if name != "day"}
-
-
-def test_a_class_whose_new_and_init_disagree_is_made_by_name():
-    made = from_json(ByName, {"x": 1, "y": 2})
-    assert (made.x, made.y, made.made_with) == (1, 2, {"x": 1, "y": 2})
-
-
-@pytest.mark.parametrize(
-    "cls, texts",
-    [
-        (
-            datetime.datetime,
-            {
-                "2024-05-01T10:30": "2024-05-01T10:30:00",
-                "2024-05-01 10:30:05Z": "2024-05-01T10:30:05+00:00",
-                "2024-05-01t10:30:05.5z": "2024-05-01T10:30:05.500000+00:00",
-                "2024-05-01T10:30:05,123456789-05": "2024-05-01T10:30:05.123456-05:00",
-                "2024-05-01T10:30:05+0530": "2024-05-01T10:30:05+05:30",
-                "2024-05-01T10:30:05+05:30:15": "2024-05-01T10:30:05+05:30:15",
-                "2024-05-01": None,
-                "20240501T1030": None,
-                "2024-W18-3T10:30": None,
-                "2024-05-01T24:00": None,
-                "2024-05-01T10": None,
-                "2024-05-01T": None,
-                "2024-05-01T10:30:60": None,
-                "2024-05-0110:30": None,
-                "2024-02-30T10:30": None,
-                "2024-05-01T10:30+24:00": None,
-                "": None,
-                " 2024-05-01T10:30": None,
-                "２０２４-05-01T10:30": None,
-                "2024-05-01T10:30\n": None,
-            },
-        ),
-        (
-            datetime.date,
-            {
-                "2024-05-01": "2024-05-01",
-                "2024-05-01T10:30": None,
-                "20240501": None,
-                "2024-W18-3": None,
-                "24-05-01": None,
-            },
-        ),
-        (
-            datetime.time,
-            {
-                "10:30": "10:30:00",
-                "10:30:05.5Z": "10:30:05.500000+00:00",
-                "10:30.5": None,
-                "1030": None,
-                "10": None,
-                "2024-05-01T10:30": None,
-                "T10:30": None,
-            },
-        ),
-    ],
-)
 def test_the_same_texts_are_read_alike_on_every_version(cls, texts):
     for text, read in texts.items():
         if read is None:
@@ -1707,24 +1587,16 @@ def test_a_named_type_goes_to_the_definitions_only_where_it_is_used_twice_or_hol
     assert "$defs" not in schema_of(list[Stop])
     twice = schema_of(tuple[Stop, list[Stop]])
     assert twice["prefixItems"][0] == {"$ref": "#/$defs/Stop"} and list(twice["$defs"]) == ["Stop"]
-    node = schema_of(Node)
-    assert node == {
-        "$ref": "#/$defs/Node",
-        "$defs": {
-            "Node": {
-                "description": "Hold a number and its children.",
-                **object_with(["value"], value=INTEGER, children=array_of({"$ref": "#/$defs/Node"})),
-            }
-        },
-    }
+    assert schema_of(Node) == {"$ref": "#/$defs/Node", "$defs": {"Node": {
+        "description": "Hold a number and its children.",
+        **object_with(["value"], value=INTEGER, children=array_of({"$ref": "#/$defs/Node"}))}}}
 
 
 def test_two_types_of_one_name_keep_their_own_definitions():
     one, other = (dataclasses.make_dataclass("Same", [("it", kind)]) for kind in (int, str))
     schema = schema_of(tuple[one, other, one, other])
-    assert [
-        schema["$defs"][place["$ref"].rpartition("/")[2]]["properties"]["it"] for place in schema["prefixItems"]
-    ] == [INTEGER, STRING, INTEGER, STRING]
+    places = [place["$ref"].rpartition("/")[2] for place in schema["prefixItems"]]
+    assert [schema["$defs"][place]["properties"]["it"] for place in places] == [INTEGER, STRING, INTEGER, STRING]
 
 
 def test_none_is_allowed_beside_a_reference_that_does_not_allow_it():
@@ -1766,50 +1638,28 @@ def test_a_description_beside_a_reference_stays_there():
 
 # --- properties: any type of ours, any value of it
 OFFSETS = st.none() | st.integers(-86_399, 86_399).map(
-    lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
-)
+    lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds)))
+SPELLED = {
+    bytes: st.binary(), uuid.UUID: st.uuids(), decimal.Decimal: st.decimals(allow_nan=False, allow_infinity=False),
+    datetime.date: st.dates(), datetime.datetime: st.datetimes(timezones=OFFSETS),
+    datetime.time: st.times(timezones=OFFSETS),
+    **({datetime.timedelta: st.timedeltas(), ipaddress.IPv4Address: st.ip_addresses(v=4),
+        fractions.Fraction: st.fractions()} if "types" in HERE_ARE else {}),
+}
 LEAVES = {  # JSON's type -> annotation -> its values; in a union, members of different types cannot be confused
     "null": {None: st.none()},
     "boolean": {bool: st.booleans(), Literal[True]: st.just(True)},
-    "number": {
-        int: st.integers(),
-        float: st.floats(allow_nan=False, allow_infinity=False),
-        Rank: st.sampled_from(Rank),
-        Literal[1, 2]: st.sampled_from([1, 2]),
-    },
-    "string": {
-        str: st.text(),
-        Shade: st.sampled_from(Shade),
-        Corner: st.sampled_from(Corner),
-        Literal["a", "b"]: st.sampled_from("ab"),
-        bytes: st.binary(),
-        uuid.UUID: st.uuids(),
-        decimal.Decimal: st.decimals(allow_nan=False, allow_infinity=False),
-        datetime.date: st.dates(),
-        datetime.datetime: st.datetimes(timezones=OFFSETS),
-        datetime.time: st.times(timezones=OFFSETS),
-        pathlib.PurePosixPath: st.text("ab/.", min_size=1).map(pathlib.PurePosixPath),
-        **({datetime.timedelta: st.timedeltas(), ipaddress.IPv4Address: st.ip_addresses(v=4),
-            fractions.Fraction: st.fractions()} if "types" in HERE_ARE else {}),
-    },
+    "number": {int: st.integers(), float: st.floats(allow_nan=False, allow_infinity=False),
+               Rank: st.sampled_from(Rank), Literal[1, 2]: st.sampled_from([1, 2])},
+    "string": {str: st.text(), Shade: st.sampled_from(Shade), Corner: st.sampled_from(Corner),
+               Literal["a", "b"]: st.sampled_from("ab"), **SPELLED,
+               pathlib.PurePosixPath: st.text("ab/.", min_size=1).map(pathlib.PurePosixPath)},
 }
 VALUES = {annotation: values for leaves in LEAVES.values() for annotation, values in leaves.items()}
-SPELLED = {
-    bytes,
-    uuid.UUID,
-    decimal.Decimal,
-    datetime.date,
-    datetime.datetime,
-    datetime.time,
-    datetime.timedelta,
-    ipaddress.IPv4Address,
-    fractions.Fraction,
-}
 KEYS = [str, *([int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]] if "types" in HERE_ARE else [])]
 HASHABLE = st.sampled_from([annotation for annotation in VALUES if annotation is not None])
-NAMES = st.lists(
-    st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]), min_size=1, max_size=3, unique=True
-)
+NAMES = st.lists(st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]),
+                 min_size=1, max_size=3, unique=True)
 
 
 def object_types(inner):
@@ -1820,8 +1670,7 @@ def object_types(inner):
         | rows.map(lambda rows: dataclasses.make_dataclass("Loose", [(name, Optional[it], None) for name, it in rows]))
         | st.builds(lambda rows, total: TypedDict("Typed", dict(rows), total=total), rows, st.booleans())
         | rows.map(lambda rows: NamedTuple("Tuple", rows))
-        | st.builds(lambda key, value: typing.Dict[key, value], st.sampled_from(KEYS), inner)
-    )
+        | st.builds(lambda key, value: typing.Dict[key, value], st.sampled_from(KEYS), inner))
 
 
 def array_types(inner):
@@ -1844,11 +1693,8 @@ def union_types(inner):
 
 
 def annotations():
-    return st.recursive(
-        st.sampled_from(list(VALUES)),
-        lambda inner: object_types(inner) | array_types(inner) | union_types(inner),
-        max_leaves=6,
-    )
+    return st.recursive(st.sampled_from(list(VALUES)), max_leaves=6,
+                        extend=lambda inner: object_types(inner) | array_types(inner) | union_types(inner))
 
 
 def values(annotation):
@@ -1865,19 +1711,19 @@ def values(annotation):
     if origin in (list, set, frozenset):
         return st.lists(values(args[0]), max_size=3).map(origin)
     hints = {name: values(hint) for name, hint in typing.get_type_hints(annotation).items()}
-    optional = set(hints) - set(getattr(annotation, "__required_keys__", hints))
     if issubclass(annotation, dict):
-        return st.fixed_dictionaries(
-            {name: hints[name] for name in hints if name not in optional},
-            optional={name: hints[name] for name in optional},
-        )
+        return fixed(hints, annotation.__required_keys__)
     return st.fixed_dictionaries(hints).map(lambda fields: annotation(**fields))
 
 
+def fixed(by_name, required):
+    return st.fixed_dictionaries({name: it for name, it in by_name.items() if name in required},
+                                 optional={name: it for name, it in by_name.items() if name not in required})
+
+
 TYPED_VALUES = annotations().flatmap(lambda annotation: st.tuples(st.just(annotation), values(annotation)))
-SOME = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+SOME = settings(max_examples=100, deadline=None,
+                suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @SOME
@@ -1897,39 +1743,23 @@ def json_fitting(schema, root):
     if "anyOf" in schema:
         return st.one_of(*(json_fitting(each, root) for each in schema["anyOf"]))
     if "enum" in schema:
-        return st.sampled_from(schema["enum"]).flatmap(
-            lambda it: st.just(it) | st.just(float(it)) if type(it) is int else st.just(it)
-        )
+        return st.sampled_from([*schema["enum"], *[float(it) for it in schema["enum"] if type(it) is int]])
+    if "prefixItems" in schema:
+        return st.tuples(*(json_fitting(each, root) for each in schema["prefixItems"])).map(list)
+    if "properties" in schema:
+        return fixed({name: json_fitting(it, root) for name, it in schema["properties"].items()},
+                     schema.get("required", ()))
     return {
         "null": lambda: st.none(),
         "boolean": lambda: st.booleans(),
         "string": lambda: st.text() | st.dates().map(str),
         "integer": lambda: st.integers() | st.integers(-9, 9).map(float),
         "number": lambda: st.integers() | st.floats(-9, 9) | st.just(10**400),
-        "array": lambda: (
-            st.tuples(*(json_fitting(each, root) for each in schema["prefixItems"])).map(list)
-            if "prefixItems" in schema
-            else st.lists(
-                json_fitting(schema["items"], root),
-                min_size=schema.get("minItems", 0),
-                max_size=schema.get("maxItems", 3),
-            )
-        ),
-        "object": lambda: (
-            st.fixed_dictionaries(
-                {name: json_fitting(schema["properties"][name], root) for name in schema.get("required", ())},
-                optional={
-                    name: json_fitting(it, root)
-                    for name, it in schema["properties"].items()
-                    if name not in schema.get("required", ())
-                },
-            )
-            if "properties" in schema
-            else st.dictionaries(
-                st.sampled_from(schema.get("propertyNames", {}).get("enum", ["1", "-20", "true", "2024-05-01"])),
-                json_fitting(schema["additionalProperties"], root),
-            )
-        ),
+        "array": lambda: st.lists(json_fitting(schema["items"], root), min_size=schema.get("minItems", 0),
+                                  max_size=schema.get("maxItems", 3)),
+        "object": lambda: st.dictionaries(
+            st.sampled_from(schema.get("propertyNames", {}).get("enum", ["1", "-20", "true", "2024-05-01"])),
+            json_fitting(schema["additionalProperties"], root)),
     }[schema["type"]]()
 
 
@@ -1977,13 +1807,10 @@ def test_required_and_not_required_have_the_last_word_in_a_typed_dict():
         return type(name, (), parts)[annotation]
 
     Loose = TypedDict("Loose", {"a": marked("Required", int), "b": str, "c": marked("ReadOnly", bool)}, total=False)
-    Tight = TypedDict(
-        "Tight", {"a": marked("NotRequired", int), "b": Annotated[marked("NotRequired", str), "Text."], "c": bool}
-    )
+    Tight = TypedDict("Tight", {
+        "a": marked("NotRequired", int), "b": Annotated[marked("NotRequired", str), "Text."], "c": bool})
     assert schema_of(Loose)["required"] == ["a"] and list(schema_of(Loose)["properties"]) == ["a", "b", "c"]
-    assert schema_of(Tight) == object_with(
-        ["c"], a=INTEGER, b={**STRING, "description": "Text."}, c={"type": "boolean"}
-    )
+    assert schema_of(Tight) == object_with(["c"], a=INTEGER, b={**STRING, "description": "Text."}, c={"type": "boolean"})
 
 
 def test_not_required_has_the_last_word_where_annotations_are_postponed(monkeypatch):
@@ -2094,61 +1921,41 @@ SPHINX = """Do.
     """
 
 
-@pytest.mark.parametrize(
-    "text, description, texts",
-    [
-        (None, "", {}),
-        ("", "", {}),
-        ("  Add: two numbers. ", "Add: two numbers.", {}),
-        ("Add.\n\n    Both: numbers.\n    ", "Add.\n\nBoth: numbers.", {}),
-        (
-            GOOGLE,
-            "Fetch a text.\n\nNote:\n    Not too often: it costs.\n\nLast words.",
-            {
-                "title": 'Name, e.g. "Ada (2nd ed.): notes".',
-                "page": "Page number, default: 1.",
-                "mode": 'One of:\n- "fast": quick look\n- "deep": slow: reads everything',
-                "raw": "Keep the markup, spaces and all.",
-                "names": "More.",
-                "limit": "Most results.",
-            },
-        ),
-        (
-            NUMPY,
-            "Scale a point.\n\nSlowly.",
-            {
-                "x": "Coordinates in metres.",
-                "y": "Coordinates in metres.",
-                "factor": "Multiplier: default 1.",
-                "mode": "Rounding mode.",
-            },
-        ),
-        # text is not a field because a role stands at the beginning of its line
-        ("Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.\n\n:rtype: str",
+@pytest.mark.parametrize("text, description, texts", [
+    (None, "", {}),
+    ("  Add: two numbers. ", "Add: two numbers.", {}),
+    ("Add.\n\n    Both: numbers.\n    ", "Add.\n\nBoth: numbers.", {}),
+    (GOOGLE, "Fetch a text.\n\nNote:\n    Not too often: it costs.\n\nLast words.", {
+            "title": 'Name, e.g. "Ada (2nd ed.): notes".', "page": "Page number, default: 1.",
+            "mode": 'One of:\n- "fast": quick look\n- "deep": slow: reads everything',
+            "raw": "Keep the markup, spaces and all.", "names": "More.", "limit": "Most results."}),
+    (NUMPY, "Scale a point.\n\nSlowly.", {
+            "x": "Coordinates in metres.", "y": "Coordinates in metres.", "factor": "Multiplier: default 1.",
+            "mode": "Rounding mode."}),
+    # text is not a field because a role stands at the beginning of its line
+    ("Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.\n\n:rtype: str",
          "Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.", {}),
-        (r"""Do.
+    (r"""Do.
 
     :param \*\*more: More.
     :param dict[str, int] x: The x.
     :raises json.JSONDecodeError: never
     :Returns: it
     """, "Do.", {"more": "More.", "x": "The x."}),
-        # lists of parameters as people write them, too
-        ("Do.\n\nArgs:\n    - x: The\n      x.\n    - `y` (int): The y.\n    - **z**: z",
+    # lists of parameters as people write them, too
+    ("Do.\n\nArgs:\n    - x: The\n      x.\n    - `y` (int): The y.\n    - **z**: z",
          "Do.", {"x": "The x.", "y": "The y.", "z": "z"}),
-        ("Do.\n\nArgs:\n    city：城市名\n    x - The x.\n    y (int) -- The y.\n    z (dict[str,\n        int]): The z.\n",
+    ("Do.\n\nArgs:\n    city：城市名\n    x - The x.\n    y (int) -- The y.\n    z (dict[str,\n        int]): The z.\n",
          "Do.", {"city": "城市名", "x": "The x.", "y": "The y.", "z": "The z."}),
-        ("Do.\n\nArgs:\n    mode: One of:\n    - fast: quick\n    last: It.\n", "Do.",
+    ("Do.\n\nArgs:\n    mode: One of:\n    - fast: quick\n    last: It.\n", "Do.",
          {"mode": "One of:\n- fast: quick", "last": "It."}),
-        ("Do.\n\nArgs:\n    The name of it.\n\n    x: The x.\n", "Do.\n\nArgs:\nThe name of it.", {"x": "The x."}),
-        ("Do.\n\nArgs:\n    None.\n", "Do.", {}),
-        # a docstring that begins with its section
-        ("Args:\n        x: The\n            x.\n        y: The y.\n    ", "", {"x": "The x.", "y": "The y."}),
-        ("Args:\n        x: The x.\n\n    Returns:\n        It.\n    ", "", {"x": "The x."}),
-        ("Do.\r\n\r\nArgs:\r\n    x: The x.\r\n", "Do.", {"x": "The x."}),
-        (SPHINX, "Do.\n\nLast words.", {"x": "The x of it.", "y": "The y.", "z": "The z: it is last."}),
-    ],
-)
+    ("Do.\n\nArgs:\n    The name of it.\n\n    x: The x.\n", "Do.\n\nArgs:\nThe name of it.", {"x": "The x."}),
+    # a docstring that begins with its section
+    ("Args:\n        x: The\n            x.\n        y: The y.\n    ", "", {"x": "The x.", "y": "The y."}),
+    ("Args:\n        x: The x.\n\n    Returns:\n        It.\n    ", "", {"x": "The x."}),
+    ("Do.\r\n\r\nArgs:\r\n    x: The x.\r\n", "Do.", {"x": "The x."}),
+    (SPHINX, "Do.\n\nLast words.", {"x": "The x of it.", "y": "The y.", "z": "The z: it is last."}),
+])
 def test_a_docstring_is_split_into_description_and_parameters(text, description, texts):
     assert parse_docstring(text) == (description, texts)
 
@@ -2238,50 +2045,42 @@ def bound_and_called(func, arguments, **options):
     return func(*args, **kwargs)
 
 
-@pytest.mark.parametrize(
-    "func, description, names, required",
-    [
-        (forecast, "Look.", ["place", "days", "unit", "when"], ["place"]),
-        (Counter(1).add, "Add to the counter.", ["amount"], ["amount"]),
-        (SubCounter(1).add, "Add to the counter.", ["amount"], ["amount"]),
-        (Counter.label, "Make a label.", ["text"], []),
-        (Counter.double, "", ["number"], ["number"]),
-        (Counter(1), "Greet.", ["who"], ["who"]),
-        (Search(), "Search the web.", ["query"], ["query"]),
-        (functools.partial(Search()), "Search the web.", ["query"], ["query"]),
-        (Unsaid(), "", ["query"], ["query"]),
-        (functools.partial(forecast, days=3), "Look.", ["place", "unit", "when"], ["place"]),
-        (functools.partial(forecast, "Oslo"), "Look.", ["days", "unit", "when"], []),
-        (through_a_wrapper(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
-        (functools.lru_cache(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
-        (functools.partial(through_a_wrapper(forecast), days=3), "Look.", ["place", "unit", "when"], ["place"]),
-        (raised, "", ["base", "exponent", "digits"], ["base"]),
-        (lambda x, y=1: x, "", ["x", "y"], ["x"]),
-        (math.sqrt, math.sqrt.__doc__, ["x"], ["x"]),
-    ],
-    ids=lambda each: getattr(each, "__name__", ""),
-)
+@pytest.mark.parametrize("func, description, names, required", [
+    (forecast, "Look.", ["place", "days", "unit", "when"], ["place"]),
+    (Counter(1).add, "Add to the counter.", ["amount"], ["amount"]),
+    (SubCounter(1).add, "Add to the counter.", ["amount"], ["amount"]),
+    (Counter.label, "Make a label.", ["text"], []),
+    (Counter.double, "", ["number"], ["number"]),
+    (Counter(1), "Greet.", ["who"], ["who"]),
+    (Search(), "Search the web.", ["query"], ["query"]),
+    (functools.partial(Search()), "Search the web.", ["query"], ["query"]),
+    (Unsaid(), "", ["query"], ["query"]),
+    (functools.partial(forecast, days=3), "Look.", ["place", "unit", "when"], ["place"]),
+    (functools.partial(forecast, "Oslo"), "Look.", ["days", "unit", "when"], []),
+    (through_a_wrapper(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
+    (functools.lru_cache(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
+    (functools.partial(through_a_wrapper(forecast), days=3), "Look.", ["place", "unit", "when"], ["place"]),
+    (raised, "", ["base", "exponent", "digits"], ["base"]),
+    (lambda x, y=1: x, "", ["x", "y"], ["x"]),
+    (math.sqrt, math.sqrt.__doc__, ["x"], ["x"]),
+], ids=lambda each: getattr(each, "__name__", ""))
 def test_whatever_can_be_called_says_what_it_takes(func, description, names, required):
     said, schema, _ = toolreg._form_of_function(func, name="f")
     assert (said, list(schema["properties"]), schema.get("required", [])) == (description, names, required)
     assert schema["additionalProperties"] is False
 
 
-@pytest.mark.parametrize(
-    "func, arguments, result",
-    [
-        (forecast, {"place": "a"}, ("a", 1, "c", None)),
-        (forecast, {"place": "a", "days": 2.0, "when": "2024-05-01"}, ("a", 2, "c", datetime.date(2024, 5, 1))),
-        (Counter(1).add, {"amount": 2}, 3),
-        (functools.partial(forecast, "Oslo", days=3), {"unit": "f"}, ("Oslo", 3, "f", None)),
-        (raised, {"base": 2}, (2, 2.0, (), 0)),
-        (raised, {"digits": 1, "exponent": 3, "base": 2.0}, (2, 3.0, (), 1)),
-        (open_ended, {"name": "a", "x": 1.0, "name_2": 2}, ("a", {"x": 1, "name_2": 2})),
-        (math.sqrt, {"x": 4}, 2.0),
-        (through_a_wrapper(forecast), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-    ids=lambda each: getattr(each, "__name__", ""),
-)
+@pytest.mark.parametrize("func, arguments, result", [
+    (forecast, {"place": "a"}, ("a", 1, "c", None)),
+    (forecast, {"place": "a", "days": 2.0, "when": "2024-05-01"}, ("a", 2, "c", datetime.date(2024, 5, 1))),
+    (Counter(1).add, {"amount": 2}, 3),
+    (functools.partial(forecast, "Oslo", days=3), {"unit": "f"}, ("Oslo", 3, "f", None)),
+    (raised, {"base": 2}, (2, 2.0, (), 0)),
+    (raised, {"digits": 1, "exponent": 3, "base": 2.0}, (2, 3.0, (), 1)),
+    (open_ended, {"name": "a", "x": 1.0, "name_2": 2}, ("a", {"x": 1, "name_2": 2})),
+    (math.sqrt, {"x": 4}, 2.0),
+    (through_a_wrapper(forecast), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+], ids=lambda each: getattr(each, "__name__", ""))
 def test_a_call_gives_the_function_what_its_annotations_promise(func, arguments, result):
     before = json.dumps(arguments)
     assert alike(bound_and_called(func, arguments), result)
@@ -2296,18 +2095,9 @@ def test_nothing_is_bound_where_the_arguments_are_right_as_they_are():
 
 def test_a_schema_says_defaults_and_descriptions_and_null():
     def report(
-        title: str,
-        day: datetime.date = datetime.date(2024, 5, 1),
-        shade: Shade = Shade.DARK,
-        ratio: float = math.inf,
-        size: int = "auto",
-        hook: Any = len,
-        tags: "set[str]" = frozenset("ba"),
-        note: str = None,
-        level: Annotated[int, "Told."] = 3,
-        maybe: Annotated[int, "Or none."] = None,
-        free=None,
-        whole: float = 1,
+        title: str, day: datetime.date = datetime.date(2024, 5, 1), shade: Shade = Shade.DARK, ratio: float = math.inf,
+        size: int = "auto", hook: Any = len, tags: "set[str]" = frozenset("ba"), note: str = None,
+        level: Annotated[int, "Told."] = 3, maybe: Annotated[int, "Or none."] = None, free=None, whole: float = 1,
     ):
         """Report.
 
@@ -2320,30 +2110,14 @@ def test_a_schema_says_defaults_and_descriptions_and_null():
     schema = parameters_of(report)
     assert schema["required"] == ["title"]
     assert {name: (it.get("default", "-"), it.get("description")) for name, it in schema["properties"].items()} == {
-        "title": ("-", "The title."),
-        "day": ("2024-05-01", None),
-        "shade": ("dark", None),
-        "ratio": ("-", None),
-        "size": ("-", None),
-        "hook": ("-", None),
-        "tags": (["a", "b"], None),
-        "note": (None, None),
-        "level": (3, "Told."),
-        "maybe": (None, "Or none."),
-        "free": (None, None),
-        "whole": (1, None),
-    }
-    assert schema["properties"]["maybe"]["anyOf"] == [INTEGER, NULL] and schema["properties"]["note"]["anyOf"] == [
-        STRING,
-        NULL,
-    ]
-    assert bound_and_called(lambda **kwargs: kwargs, {"note": None}) == {"note": None}
+        "title": ("-", "The title."), "day": ("2024-05-01", None), "shade": ("dark", None), "ratio": ("-", None),
+        "size": ("-", None), "hook": ("-", None), "tags": (["a", "b"], None), "note": (None, None),
+        "level": (3, "Told."), "maybe": (None, "Or none."), "free": (None, None), "whole": (1, None)}
+    assert [schema["properties"][name]["anyOf"] for name in ("maybe", "note")] == [[INTEGER, NULL], [STRING, NULL]]
 
 
 def test_odd_parameter_names_survive():
-    def odd(
-        title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2
-    ): ...
+    def odd(title: str, type: int, properties: bool, default: str = "a", items="b", enum: int = 1, required=2): ...
 
     schema = parameters_of(odd)
     assert list(schema["properties"]) == ["title", "type", "properties", "default", "items", "enum", "required"]
@@ -2355,42 +2129,22 @@ def unpacked(typed_dict):
     return typing.Unpack[typed_dict] if sys.version_info >= (3, 11) else types.GenericAlias(Unpack, (typed_dict,))
 
 
-def test_a_function_that_dispatches_on_a_type_is_given_it_by_place():
-    @functools.singledispatch
-    def show(value: Union[int, str], loud: bool = False) -> str:
-        return f"{value!r} {loud}"
-
-    @show.register
-    def _(value: int, loud: bool = False) -> str:
-        return f"int {value} {loud}"
-    registry = ToolRegistry([show])
-    assert registry["show"].parameters["required"] == ["value"]
-    results = [*invoked(registry, "show", {"value": "a"}), *invoked(registry, "show", {"loud": True, "value": 2})]
-    assert list(dict.fromkeys(result.content for result in results)) == ["'a' False", "int 2 True"]
-
-
-def test_a_typed_dict_of_kwargs_cannot_claim_the_reason():
-    def take(**options): ...
-
-    take.__annotations__["options"] = unpacked(TypedDict("Reasons", {"toolcall_reason": str}))
-    with pytest.raises(ToolDefinitionError, match="toolcall_reason: is what a model's reason is called"):
-        parameters_of(take)
-
-
-def test_kwargs_of_a_typed_dict_are_named():
+def test_kwargs_of_a_typed_dict_are_named_and_cannot_claim_the_reason():
     def take(a: int, **options): ...
 
     take.__annotations__["options"] = unpacked(Sequel)
     assert parameters_of(take) == object_with(["a", "title"], a=INTEGER, title=STRING, part=INTEGER)
+    take.__annotations__["options"] = unpacked(TypedDict("Reasons", {"toolcall_reason": str}))
+    with pytest.raises(ToolDefinitionError, match="toolcall_reason: is what a model's reason is called"):
+        parameters_of(take)
 
 
 # --- what the program fills in
 TENANT = contextvars.ContextVar("TENANT", default="nobody")
 
 
-@pytest.mark.parametrize(
-    "marked", [Injected[str], Injected, Annotated[str, Injected], Annotated[str, "The tenant.", Injected]]
-)
+@pytest.mark.parametrize("marked", [
+    Injected[str], Injected, Annotated[str, Injected], Annotated[str, "The tenant.", Injected]])
 def test_an_injected_parameter_is_hidden_from_everything_that_a_model_reads(marked):
     def order(item: str, tenant: str = "none", count: int = 1):
         """Order.
@@ -2431,15 +2185,12 @@ def test_what_a_partial_has_bound_cannot_be_sent():
 
 
 # --- what is refused
-@pytest.mark.parametrize(
-    "func, options, problems",
-    [
-        (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
-        (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
-        (forecast, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
-        (type, {}, ["no signature found"]),
-    ],
-)
+@pytest.mark.parametrize("func, options, problems", [
+    (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
+    (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
+    (forecast, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
+    (type, {}, ["no signature found"]),
+])
 def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems):
     with pytest.raises(ToolDefinitionError) as caught:
         toolreg._form_of_function(func, name="f", **options)
@@ -2450,16 +2201,8 @@ def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, probl
 def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
     def bad(call: typing.Callable, shape: complex, who: Injected[str], good: int): ...
 
-    with pytest.raises(ToolDefinitionError) as caught:
+    with pytest.raises(ToolDefinitionError, match="call: Callable has no JSON form .*; shape: complex has no JSON form"):
         parameters_of(bad)
-    for problem in (
-        "call: Callable has no JSON form (write",
-        "shape: complex has no JSON form (write tuple[float, float])",
-    ):
-        assert problem in str(caught.value)
-
-
-# --- string annotations
 
 
 def test_further_keywords_have_the_schema_of_their_annotation():
@@ -5568,29 +5311,94 @@ class Says:
         self.__dict__.update(said)
 
 
-class Predicate(Says):
-    """Be named as a note of annotated-types."""
-
-
-class AfterValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class BeforeValidator(Says):
-    """Be named as a note of pydantic."""
+Predicate, AfterValidator, BeforeValidator = (          # which are known by their names
+    type(name, (Says,), {}) for name in ("Predicate", "AfterValidator", "BeforeValidator"))
 
 
 class Field(Says):
     """Is like what pydantic's `Field(...)` gives, as far as we look."""
 
-    default = ...
-    default_factory = None
+    default, default_factory = ..., None
 
     def is_required(self):
         return self.default is ... and self.default_factory is None
 
     def get_default(self, call_default_factory):
         return self.default_factory() if self.default_factory else self.default
+
+
+@dataclasses.dataclass(init=False)
+class CheckedLike:
+    """Is like a dataclass of pydantic, as far as we look."""
+
+    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
+    shade: Shade
+
+    __pydantic_fields__ = {
+        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
+        "shade": Field(alias="colour", default=Shade.DARK),
+    }
+    def __init__(self, size, colour=Shade.DARK):
+        self.size, self.shade = size, colour
+
+
+DAY_1 = datetime.date(2020, 1, 1)
+
+
+@pytest.mark.parametrize("annotation, schema, wire, value", [  # as in TYPES
+    (Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
+     {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2}, 4, 4),
+    (Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
+     {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"}, "a", "a"),
+    (Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
+     array_of(INTEGER, maxItems=3, description="Some."), [], []),
+    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
+    (Annotated[Optional[datetime.date], Says(ge=DAY_1)], None, None, None),
+    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
+    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
+    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
+    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
+])
+def test_a_note_is_said_in_the_schema_where_json_can(annotation, schema, wire, value):
+    test_a_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value)
+
+
+@pytest.mark.parametrize("annotation, wire, error", [
+    (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", '"-5" is not greater than 0'),
+    (Annotated[datetime.date, Says(ge=DAY_1)], "2019-12-31", '"2019-12-31" is less than 2020-01-01'),
+    (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
+     '"0.7" is not a multiple of 0.5'),
+    (Annotated[decimal.Decimal, Says(le=1)], "2", '"2" is greater than 1'),
+    (Annotated[decimal.Decimal, Says(lt=1)], "1", '"1" is not less than 1'),
+    (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", '"1.23" has more digits than 2'),
+    (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23", '"1.23" has more decimal places than 1'),
+    (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
+     "is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"),
+    (Annotated[bytes, Says(max_length=2)], "YWJj", '"YWJj" is longer than 2'),
+    (Annotated[set[int], Says(min_length=2)], [1, 1], "[1, 1] is shorter than 2"),
+    (Annotated[int, Says(gt=decimal.Decimal(1))], 1, "1 is not greater than 1"),
+    (Annotated[float, Says(ge=math.inf)], 5.0, "5.0 is less than Infinity"),
+    (Annotated[str, Predicate(func=str.islower)], "B", '"B" is refused (by islower)'),
+    (Annotated[int, AfterValidator(func={}.__getitem__)], 0, "is refused (KeyError: 0)"),
+])
+def test_a_limit_or_check_that_json_cannot_say_is_kept_by_reading(annotation, wire, error):
+    test_what_cannot_be_read_is_told_completely_and_located(list[annotation], [wire], [f"[0]: {error}"])
+
+
+@pytest.mark.parametrize("annotation, problem", [
+    (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
+    (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
+    (Annotated[str, Says(min_length=-1)], "minLength: "),
+])
+def test_a_note_that_cannot_be_kept_to_is_refused(annotation, problem):
+    test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem)
+
+
+@of("types")
+def test_a_dataclass_of_pydantic_keeps_to_its_fields_and_checks_itself():
+    assert from_json(CheckedLike, {"size": 1.0, "colour": "light"}) == CheckedLike(1, Shade.LIGHT)
+    test_what_cannot_be_read_is_told_completely_and_located(CheckedLike, {"size": 0, "colour": "x"}, [
+        "size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"'])
 
 
 def test_without_the_chapter_notes_are_refused_by_its_name(tmp_path, monkeypatch):
@@ -5631,14 +5439,6 @@ def test_functions_in_notes_are_called_with_what_was_read_or_refused():
 def annotated_with(note):
     def func(n: Annotated[int, note]): ...
     return func
-
-
-def test_a_limit_that_json_cannot_say_is_refused_or_checked_by_reading():
-    with pytest.raises(ToolDefinitionError, match="NaN as a limit has no JSON form"):
-        schema_of(Annotated[float, Says(ge=math.nan)])
-    assert schema_of(Annotated[float, Says(ge=0, lt=math.inf)]) == {"type": "number", "minimum": 0}
-    with pytest.raises(ToolArgumentError, match="5.0 is less than Infinity"):
-        from_json(Annotated[float, Says(ge=math.inf)], 5.0)
 
 
 def test_a_field_as_a_default_is_read():
@@ -5685,19 +5485,10 @@ class Attrs:
     _size, shape = 3, Spot(1)
 
 
-class Table:
+class Table(list):
     """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
 
     columns = ("x",)
-
-    def __len__(self):
-        return 1
-
-    def __iter__(self):
-        return iter(self.columns)
-
-    def __contains__(self, name):
-        return name in self.columns
 
     def to_dict(self, orient):
         return [{"x": Array(1)}] if orient == "records" else {}
@@ -5718,8 +5509,6 @@ class Chunk(list):
 
 
 T = typing.TypeVar("T")
-
-
 Number = typing.TypeVar("Number", int, float)
 
 
@@ -5734,17 +5523,7 @@ class AttrsLike:
 
     _size: int
     shape: Optional[Pair]
-
-    class Attribute(NamedTuple):
-        name: str
-        default: Any
-        init: bool = True
-
-    class Nothing:
-        def __repr__(self):
-            return "NOTHING"
-
-    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
+    __attrs_attrs__ = (Attribute("_size"), Attribute("shape"), Attribute("cache"))
 
     def __init__(self, size, shape=None):
         self._size, self.shape = size, shape
@@ -5788,21 +5567,6 @@ class OddPydanticLike(PydanticLike):
         return {"type": "object", "properties": {"name": {"pattern": "("}}}
 
 
-@dataclasses.dataclass(init=False)
-class CheckedLike:
-    """Is like a dataclass of pydantic, as far as we look."""
-
-    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
-    shade: Shade
-
-    __pydantic_fields__ = {
-        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
-        "shade": Field(alias="colour", default=Shade.DARK),
-    }
-    def __init__(self, size, colour=Shade.DARK):
-        self.size, self.shade = size, colour
-
-
 @dataclasses.dataclass
 class DayBox(Box[datetime.date]):
     note: str = ""
@@ -5820,8 +5584,8 @@ class SubTwice(Twice[int]):
 @pytest.mark.parametrize("value, form", [
     (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
     (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
-    (Table(), [{"x": [1]}]),
-    (Frame(), [{"x": 2}]),
+    (Table("x"), [{"x": [1]}]),
+    (Frame("x"), [{"x": 2}]),
     (Chunk("x"), [{"x": 3}]),
     (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
     (datetime.timedelta(seconds=-1.5), "-P0DT0H0M1.500000S"),
@@ -5840,50 +5604,15 @@ FURTHER_TYPES = [  # as in TYPES
     (dict[bool, None], None, {"true": None}, {True: None}),
     (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
     (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
-    (
-        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
-        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
-        4,
-        4,
-    ),
-    (
-        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
-        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
-        "a",
-        "a",
-    ),
-    (
-        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
-        array_of(INTEGER, maxItems=3, description="Some."),
-        [],
-        [],
-    ),
     (T, {}, 5.0, 5.0),
     (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
     ("list[int]", array_of(INTEGER), [5.0], [5]),
     (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
-    (
-        Box[int],
-        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
-        {"item": 1.0, "spares": [2.0]},
-        Box(1, [2]),
-    ),
+    (Box[int], object_with(["item"], item=INTEGER, spares=array_of(INTEGER)), {"item": 1.0, "spares": [2.0]}, Box(1, [2])),
     (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
     (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
     (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
     (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
-    (
-        CheckedLike,
-        None,
-        {"size": 1.0, "colour": "light"},
-        CheckedLike(1, Shade.LIGHT),
-    ),
-    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
-    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
-    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
-    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
-    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
-    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
 ]
 
 
@@ -5894,9 +5623,6 @@ def test_a_further_type_has_this_schema_and_its_json_is_read_so(annotation, sche
 
 @pytest.mark.parametrize("annotation, problem", [
     (dict[tuple[Any, int], int], "has no JSON form (write"),
-    (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
-    (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
-    (Annotated[str, Says(min_length=-1)], "minLength: "),
     ("Nowhere", "name 'Nowhere' is not defined"),
     (list["Nowhere"], "name 'Nowhere' is not defined"),
 ])
@@ -5909,59 +5635,14 @@ def test_a_further_type_that_has_no_json_form_is_refused(annotation, problem):
         f'[{place}]: "{text}" is not a fraction' for place, text in enumerate(["1/0", "1/_3", "1e9", "1/-3"])]),
     (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
     (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
-    (
-        dict[tuple[int, int], int],
-        {"[1]": 1, "(": 2},
-        ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
-    ),
+    (dict[tuple[int, int], int], {"[1]": 1, "(": 2},
+     ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type']),
     (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
-    (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
-    (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
-     ['[1]: "2019-12-31" is less than 2020-01-01']),
-    (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
-     ['(root): "P1D" is not less than P1DT0H0M0S']),
-    (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
-     ['(root): "0.7" is not a multiple of 0.5']),
-    (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
-    (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
-    (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
-     ['(root): "1.23" has more decimal places than 1']),
-    (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
-     ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
-    (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
-    (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
-    (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
-    (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
-    (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
     (DayBox, {"item": "x"}, ['item: "x" is not a date']),
-    (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
     (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
 ])
 def test_what_a_further_type_cannot_read_is_told_completely_and_located(annotation, wire, errors):
     test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors)
-
-
-@pytest.mark.parametrize("func, options, problems", [
-    (
-        forecast,
-        {"parameters": int},
-        [
-            "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
-            'parameters: "place" is missing, and the function needs it',
-        ],
-    ),
-    (
-        forecast,
-        {"parameters": Node},
-        [
-            'parameters: "value" is no parameter (there are: place, days, unit, when)',
-            'parameters: "children" is no parameter (there are: place, days, unit, when)',
-            'parameters: "place" is missing, and the function needs it',
-        ],
-    ),
-])
-def test_a_class_that_cannot_be_the_parameters_is_refused(func, options, problems):
-    test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems)
 
 
 def test_a_schema_of_a_foreign_class_is_checked_too():
@@ -6013,10 +5694,8 @@ def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules()
     value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
     assert alike((value._size, value.shape), (3, Pair(1)))
     schema = schema_of(PydanticLike)
-    assert (
-        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}, "additionalProperties": False}
-        and "discriminator" not in schema
-    )
+    assert schema["properties"]["home"] == {
+        "type": "object", "properties": {"street": STRING}, "additionalProperties": False} and "discriminator" not in schema
     twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
     assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
     assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
@@ -6064,7 +5743,7 @@ def test_results_of_models_follow_their_own_choice_of_aliases():
 LATE_BOXES = """
 from __future__ import annotations
 import dataclasses, typing
-T = S = str                      # what the parameters below must not be taken for
+S = str
 
 @dataclasses.dataclass
 class Box[T]:
@@ -6131,7 +5810,7 @@ def test_without_the_chapter_its_types_keys_and_names_are_refused_by_its_name(tm
     core = load_copy(without({"types"}), tmp_path, monkeypatch)
     needs = 'needs the chapter "types" (cut from this copy)'
     for annotation, subject in [
-            (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (CheckedLike, "CheckedLike"), (Box[int], "Box[int]"),
+            (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (Box[int], "Box[int]"),
             (DayBox, "DayBox.item: ~T"), (Box, "Box"), (T, "~T"), (dict[int, str], "dict[int, str]"),
             (dict[Shade, int], "dict[test_toolreg.Shade, int]"), (Alias("Tree", int), ">"),
             (datetime.timedelta, "datetime.timedelta"), (list[fractions.Fraction], "fractions.Fraction"),
@@ -6147,10 +5826,8 @@ def test_without_the_chapter_its_types_keys_and_names_are_refused_by_its_name(tm
 @pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
 def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
     Tree = make("Tree", Union[int, typing.List["Tree"]])
-    assert schema_of(Tree) == {
-        "$ref": "#/$defs/Tree",
-        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
-    }
+    tree = {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}
+    assert schema_of(Tree) == {"$ref": "#/$defs/Tree", "$defs": {"Tree": tree}}
     assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
     assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
 
@@ -6195,16 +5872,14 @@ def written_apart(tmp_path, monkeypatch, request):
 
 def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
     for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
-        Local, it = bound_and_called(
-            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
-        )
+        wire = {"number": 1.0, "inner": [{"number": 2}]}
+        Local, it = bound_and_called(wrap(written_apart.make()), {"it": wire}, inject={"hidden": 0})
         assert alike(it, Local(1, [Local(2)]))
 
 
 def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
-    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
-        "it"
-    ]
+    schema = toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]
+    assert list(schema["properties"]) == ["it"]
     with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
         parameters_of(written_apart.hides)
 
@@ -6232,29 +5907,17 @@ def test_without_the_chapter_parameters_are_refused_by_its_name(tmp_path, monkey
 
 
 def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
-    contract = {
-        "type": "object",
-        "properties": {
-            "place": {"type": "string"},
-            "when": {"type": "string"},
-            "days": {"type": ["integer", "string"]},
-        },
-    }
+    contract = {"type": "object", "properties": {
+        "place": {"type": "string"}, "when": {"type": "string"}, "days": {"type": ["integer", "string"]}}}
     assert toolreg._form_of_function(forecast, name="f", parameters=contract)[1] == contract
     assert bound_and_called(forecast, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == (
-        "a",
-        "many",
-        "c",
-        datetime.date(2024, 5, 1),
-    )
+        "a", "many", "c", datetime.date(2024, 5, 1))
     with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
         bound_and_called(forecast, {"place": "a", "when": "soon"}, parameters=contract)
     with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
         bound_and_called(forecast, {"place": "a", "size": 1}, parameters=contract)
-    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {
-        "from": 1,
-        "cik-A": 2,
-    }
+    odd = {"from": 1, "cik-A": 2}
+    assert bound_and_called(lambda **kw: kw, odd, parameters={"type": "object"}) == odd
 
 
 def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
@@ -6265,42 +5928,30 @@ def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
 
 
 @pytest.mark.parametrize("func, options, problems", [
-        (
-            forecast,
-            {"parameters": {"properties": {"town": {}}}},
-            [
-                'parameters: "town" is no parameter (there are: place, days, unit, when)',
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
-        (
-            forecast,
-            {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
-            ['parameters: "days" is filled in by the program (leave it out)'],
-        ),
-        (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
-        (lambda place=Field(): place, {"parameters": {"properties": {}}},       # noqa: B008
-         ['parameters: "place" is missing, and the function needs it']),
+    (forecast, {"parameters": {"properties": {"town": {}}}}, [
+        'parameters: "town" is no parameter (there are: place, days, unit, when)',
+        'parameters: "place" is missing, and the function needs it']),
+    (forecast, {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
+     ['parameters: "days" is filled in by the program (leave it out)']),
+    (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
+    (forecast, {"parameters": int}, [
+        "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
+        'parameters: "place" is missing, and the function needs it']),
+    (forecast, {"parameters": Node}, [
+        'parameters: "value" is no parameter (there are: place, days, unit, when)',
+        'parameters: "children" is no parameter (there are: place, days, unit, when)',
+        'parameters: "place" is missing, and the function needs it']),
 ])
 def test_parameters_that_do_not_suit_the_function_are_refused_with_all_problems(func, options, problems):
-    with pytest.raises(ToolDefinitionError) as caught:
-        toolreg._form_of_function(func, name="f", **options)
-    assert str(caught.value).startswith('tool "f": ' + problems[0])
-    assert all(problem in str(caught.value) for problem in problems)
+    test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems)
 
 
-@pytest.mark.parametrize(
-    "model, arguments, result",
-    [
-        (
-            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
-            {"place": "a", "when": "2024-05-01"},
-            ("a", 1, "c", datetime.date(2024, 5, 1)),
-        ),
-        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-)
+@pytest.mark.parametrize("model, arguments, result", [
+    (dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+     {"place": "a", "when": "2024-05-01"}, ("a", 1, "c", datetime.date(2024, 5, 1))),
+    (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+])
 def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
     schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
     assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
@@ -7019,10 +6670,6 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
 
 
 @pytest.mark.parametrize("deltas, calls", [
-    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')],
-      [call_delta(1, None, None, "{}")],
-      [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
-    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]],
      [("a", "f", '{"x": 1}')]),
     ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]],
@@ -7031,8 +6678,6 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
      [("a", "get_weather", "{}")]),
     ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]],
      [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
-    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
-     [("a", "f", "{}"), ("b", "f", "{}")]),
     ([[call_delta(None, "a", "f", "")], [call_delta(0, None, None, '{"x":')], [call_delta(0, None, None, "1}")]],
      [("a", "f", '{"x":1}')]),
     ([[call_delta(0, "a", "f", '{"x":')], [call_delta(None, None, None, "1")], [call_delta(None, "a", "f", "}")]],
@@ -7040,19 +6685,30 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
      [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
-    ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
-    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", {"x": 1})], [call_delta(0, "a", None, " ")]], [("a", "f", {"x": 1})]),
+    ([[call_delta(0, "a", "f", {"x": "1"})], [call_delta(0, "a", None, {"x": "2"})]], [("a", "f", '{"x": "1"}{"x": "2"}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, None, None, {})]], [("a", "f", '{"x": 1}{}')]),
     ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "b", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]],
      [("a", "f", '{"x": 1}'), ("b", "f", '{"x": 1}')]),
     ([[call_delta(0, "a", "f", '{"x":')], [call_delta(0, None, None, "1}")], [call_delta(0, "a", "f", '{"x":1}')]],
      [("a", "f", '{"x":1}')]),
+    # without a name nothing begins, and a known id says more than an index
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", None, '{"x":')], [call_delta(0, "c", None, "5}")]],
+     [("a", "f", '{"x":5}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(1, "b", "g", '{"y":')], [call_delta(0, "b", None, "2}")],
+      [call_delta(0, "a", None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, None, None, '{"x":')], [call_delta(2, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, 7, "f", "")], [call_delta(0, 7, None, "{}")], [call_delta(0, 8, "g", "{}")]],
+     [("7", "f", "{}"), ("8", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", "g", '{"x": 1}')]], [("a", "f", "{}"), ("b", "g", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")]], [("a", "f", "{}"), ("a", "g", "{}")]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
     message = collect_stream(chat_chunks(*deltas))
     got = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
     assert got == [(call_id or got[at][0], name, arguments) for at, (call_id, name, arguments) in enumerate(calls)]
-    assert len({call_id for call_id, _, _ in got}) == len(got) and all(call_id for call_id, _, _ in got)
+    assert all(call_id for call_id, _, _ in got)
 
 
 def test_chat_text_and_what_servers_add_is_kept():
@@ -7063,25 +6719,8 @@ def test_chat_text_and_what_servers_add_is_kept():
                                                       "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
               {"choices": [], "usage": {"total_tokens": 1}}]
     message = collect_stream(chunks)
-    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
-    assert message["tool_calls"][0]["extra_content"] == {"google": 1}
-    assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
-
-
-@pytest.mark.parametrize("deltas, calls", [
-    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", None, '{"x":')], [call_delta(0, "c", None, "5}")]],
-     [("a", "f", '{"x":5}')]),
-    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(1, "b", "g", '{"y":')], [call_delta(0, "b", None, "2}")],
-      [call_delta(0, "a", None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]),
-    ([[call_delta(0, "a", "f", "")], [call_delta(1, None, None, '{"x":')], [call_delta(2, None, None, "1}")]],
-     [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, 7, "f", "")], [call_delta(0, 7, None, "{}")], [call_delta(0, 8, "g", "{}")]],
-     [("7", "f", "{}"), ("8", "g", "{}")]),
-    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", "g", '{"x": 1}')]], [("a", "f", "{}"), ("b", "g", '{"x": 1}')]),
-])
-def test_a_delta_without_a_name_begins_no_call_and_a_known_id_says_more_than_an_index(deltas, calls):
-    message = collect_stream(chat_chunks(*deltas))
-    assert [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]] == calls
+    assert message.pop("tool_calls")[0]["extra_content"] == {"google": 1}
+    assert message == collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
 
 
 # how servers spell the deltas of a call: (the index, the id, the name) of its first delta, and of the others
@@ -7095,8 +6734,6 @@ SPELLINGS_OF_DELTAS = {
     "no ids": lambda at, first: (at, None, first),
     "a new id each time": lambda at, first: (at, f"id{at}" if first else f"noise{at}", first),
 }
-INTERLEAVED = {"by the book", "all said again", "index 0 each time, with ids", "no index, with ids", "an empty id",
-               "no ids", "a new id each time"}
 
 
 @settings(max_examples=150)
@@ -7109,12 +6746,9 @@ def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, d
         text, cuts = json.dumps(arguments), data.draw(st.lists(st.integers(0, 40), max_size=5).map(sorted))
         pieces.append([text[start:end] for start, end in zip([0, *cuts], [*cuts, None])])
     order = [at for at, texts in enumerate(pieces) for _ in texts]
-    if spelling in INTERLEAVED:              # the calls begin in order; their deltas may come in any
-        firsts = list(range(len(calls)))
-        rest = list(order)
-        for at in firsts:
-            rest.remove(at)
-        order = firsts + data.draw(st.permutations(rest))
+    if spelling != "no index":              # the calls begin in order; their deltas may come in any
+        rest = [at for at, texts in enumerate(pieces) for _ in texts[1:]]
+        order = [*range(len(calls)), *data.draw(st.permutations(rest))]
     deltas, seen = [], set()
     for at in order:
         index, call_id, named = SPELLINGS_OF_DELTAS[spelling](at, at not in seen)
@@ -7125,14 +6759,11 @@ def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, d
 
 
 @pytest.mark.parametrize("key, deltas, kept", [
-    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0, "format": "v1"}],
-                           [{"type": "reasoning.text", "text": "b", "index": 0, "format": "v1"}],
-                           [{"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]],
-     [{"type": "reasoning.text", "text": "ab", "index": 0, "format": "v1"},
-      {"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]),
     ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}],
-                           [{"type": "reasoning.text", "text": "b", "index": 0}]],
-     [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}]),
+                           [{"type": "reasoning.text", "text": "b", "index": 0}],
+                           [{"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1},
+      {"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]),
     ("thinking_blocks", [[{"type": "thinking", "thinking": "a"}], [{"type": "thinking", "thinking": "b"}],
                          [{"type": "thinking", "thinking": "", "signature": "s"}], [{"type": "thinking", "thinking": "c"}]],
      [{"type": "thinking", "thinking": "ab", "signature": "s"}, {"type": "thinking", "thinking": "c"}]),
@@ -7143,6 +6774,7 @@ def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, d
     ("content", [[{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}],
                  [{"type": "thinking", "thinking": [{"type": "text", "text": "m"}]}], "Os", "lo"],
      [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Oslo"}]),
+    ("content", [[{"type": "text", "text": "Hel"}], [{"type": "text", "text": "lo"}]], "Hello"),
 ])
 def test_whatever_a_delta_holds_is_kept(key, deltas, kept):
     message = collect_stream([{"choices": [{"index": 0, "delta": {"role": "assistant", key: each}}]} for each in deltas])
@@ -7150,13 +6782,11 @@ def test_whatever_a_delta_holds_is_kept(key, deltas, kept):
     assert toolreg._read_turn(message, "openai-chat")[0] == [message]
 
 
-@pytest.mark.parametrize("api_format, wrap", [
-    ("openai-chat", lambda chunk: SdkObject(data=chunk)), ("openai-chat", lambda chunk: {"type": "chunk", "chunk": chunk}),
-    ("openai-chat", lambda chunk: {"event": "completion", "data": chunk})])
-def test_the_events_in_which_an_sdk_holds_its_chunks_are_opened(api_format, wrap):
+@pytest.mark.parametrize("wrap", [lambda chunk: SdkObject(data=chunk), lambda chunk: {"type": "chunk", "chunk": chunk},
+                                  lambda chunk: {"event": "completion", "data": chunk}])
+def test_the_events_in_which_an_sdk_holds_its_chunks_are_opened(wrap):
     noise = {"type": "content.delta", "delta": "Let me see.", "snapshot": "Let me see."}
-    events = [each for chunk in SPELLED_STREAMS[api_format] for each in (wrap(chunk), noise)]
-    assert collect_stream(events, api_format=api_format) == collect_stream(SPELLED_STREAMS[api_format], api_format=api_format)
+    assert collect_stream([each for chunk in CHAT_CHUNKS for each in (wrap(chunk), noise)]) == collect_stream(CHAT_CHUNKS)
 
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
@@ -7166,24 +6796,22 @@ def test_events_that_hold_nothing_of_the_api_are_refused(api_format):
             collect_stream(events, api_format=api_format)
 
 
-def test_a_stream_that_was_taken_back_runs_no_call():
-    message = collect_stream(chat_chunks([call_delta(0, "a", "f", '{"x": 1}')], finish="content_filter"))
-    assert [call.arguments for call in parse_tool_calls(message)] == ["{"]
-
-
 def test_what_came_as_an_object_goes_back_as_one_and_is_answered_by_its_name():
-    call = {"function": {"name": "f", "arguments": {"city": "Oslo"}}}
-    message = collect_stream([{"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": True}])
-    history, calls, _ = toolreg._read_turn(message, "openai-chat")
-    assert history[0]["tool_calls"][0]["function"] == call["function"]
-    answer, = build_tool_result_messages([ToolResult(calls[0].id, "f", "ok")])
-    assert answer == {"role": "tool", "tool_call_id": calls[0].id, "content": "ok", "tool_name": "f"}
+    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
+    calls = [{"function": {"name": "f", "arguments": given}} for given in ({"city": "Oslo"}, {})]        # of Ollama
+    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": False},
+                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
+    (said,), read, _ = toolreg._read_turn(message, "openai-chat")
+    assert said["content"] == "Hey" and [call["function"] for call in said["tool_calls"]] == [call["function"] for call in calls]
+    answer, = build_tool_result_messages([ToolResult(read[0].id, "f", "ok")])
+    assert answer == {"role": "tool", "tool_call_id": read[0].id, "content": "ok", "tool_name": "f"}
 
 
 @of("streams", "anthropic")
 @pytest.mark.parametrize("reason, pieces, arguments", [
     ("tool_use", [], {}), (None, [], {}), ("max_tokens", [], "{"), ("refusal", ['{"a":', " 1}"], "{"), ("refusal", [], "{"),
-    ("tool_use", ['{"a":', " 1}"], {"a": 1}), ("max_tokens", ['{"a": 1}'], {"a": 1}), (None, ['{"a":'], '{"a":')])
+    ("tool_use", ['{"a":', " 1}"], {"a": 1}), ("max_tokens", ['{"a": 1}'], {"a": 1}), ("max_tokens", ["{}"], "{"),
+    (None, ['{"a":'], '{"a":')])
 def test_a_block_of_anthropic_that_was_stopped_is_whole_unless_the_answer_was_cut(reason, pieces, arguments):
     events = [*ANTHROPIC_EVENTS[:1], ANTHROPIC_EVENTS[6],
               *({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
@@ -7223,11 +6851,6 @@ def test_the_pieces_of_a_gemini_call_are_one_call(calls, expected):
     assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == expected
 
 
-def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
-    calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
-    assert [call.name for call in calls] == ["f", "g"]
-
-
 def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
     deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
     for finish, arguments in ((None, {}), ("length", "{"), ("stop", {}), ("tool_calls", {})):
@@ -7250,41 +6873,29 @@ def test_a_message_in_place_of_a_delta_is_taken_whole():
         assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
 
 
-def test_the_chunks_of_ollama_are_read():
-    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
-    call = {"function": {"name": "f", "arguments": {}}}
-    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": [call]},
-                                        "done": False},
-                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
-    assert message["content"] == "Hey" and parse_tool_calls(message)[0].arguments == {}
-
-
-def test_a_content_of_parts_is_joined_and_the_old_form_of_calls_is_refused():
-    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
-    assert collect_stream([{"choices": [{"delta": {"content": parts}}]}])["content"] == "Hello"
+def test_the_old_form_of_calls_is_refused():
     old = [{"choices": [{"delta": {"function_call": given}}]} for given in ({"name": "f", "arguments": ""},
                                                                           {"arguments": "{}"})]
     with pytest.raises(TypeError, match="unknown spelling|needs the chapter"):
         parse_tool_calls(collect_stream(old))
 
 
+def response_item(**fields):
+    return {"type": "response.output_item.added" if fields["status"] == "in_progress" else "response.output_item.done",
+            "output_index": 1 if "name" in fields else 0, "item": fields}
+
+
 RESPONSES_EVENTS = [
     {"type": "response.created", "response": {"id": "r", "output": []}},
-    {"type": "response.output_item.added", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
-    {"type": "response.output_item.done", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
-     "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]}},
-    {"type": "response.output_item.added", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "",
-              "status": "in_progress"}},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
-    {"type": "response.output_item.done", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}',
-              "status": "completed"}},
+    response_item(type="message", id="m", role="assistant", status="in_progress", content=[]),
+    *({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": piece}
+      for piece in ("Let me ", "see.")),
+    response_item(type="message", id="m", role="assistant", status="completed",
+                  content=[{"type": "output_text", "text": "Let me see.", "annotations": []}]),
+    response_item(type="function_call", id="fc", call_id="i", name="f", arguments="", status="in_progress"),
+    *({"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": piece}
+      for piece in ('{"city": ', '"Oslo"}')),
+    response_item(type="function_call", id="fc", call_id="i", name="f", arguments='{"city": "Oslo"}', status="completed"),
     {"type": "response.completed", "response": {"id": "r", "output": []}},
 ]
 ANTHROPIC_EVENTS = [
@@ -7296,19 +6907,16 @@ ANTHROPIC_EVENTS = [
     {"type": "content_block_stop", "index": 0},
     {"type": "content_block_start", "index": 1,
      "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
+    *({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
+      for piece in ("", '{"city": ', '"Oslo"}')),
     {"type": "content_block_stop", "index": 1},
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
     {"type": "message_stop"},
 ]
+GEMINI_CALL = {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}
 GEMINI_CHUNKS = [
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
-    {"candidates": [{"content": {"role": "model",
-                                 "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                            "thoughtSignature": "c2ln"}]}}]},
+    *({"candidates": [{"content": {"role": "model", "parts": [part]}}]}
+      for part in ({"text": "Let "}, {"text": "me see."}, GEMINI_CALL)),
     {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
 ]
 CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
@@ -7341,13 +6949,13 @@ def test_a_whole_message_in_a_stream_is_taken_as_it_is():
 
 
 @of("streams", "anthropic", "responses", "gemini")
-def test_text_and_thoughts_of_a_stream_are_kept():
-    assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
-    thought = collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0]
-    assert thought == {"type": "thinking", "thinking": "t", "signature": "s"}
-    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
-        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                  "thoughtSignature": "c2ln"}]
+def test_text_and_thoughts_of_a_stream_are_kept_also_where_it_was_cut():
+    for end in (4, None):
+        item = collect_stream(RESPONSES_EVENTS[:end], api_format="openai-responses")[0]
+        thought = collect_stream(ANTHROPIC_EVENTS[:end], api_format="anthropic")["content"][0]
+        assert item["content"][0]["text"] == "Let me see." and thought["thinking"] == "t"
+    assert thought["signature"] == "s"
+    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [{"text": "Let me see."}, GEMINI_CALL]
 
 
 @pytest.mark.parametrize("api_format", STREAMED_FORMATS)
@@ -7361,33 +6969,20 @@ def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format)
     assert set(ran) <= {"Oslo"}
 
 
-@of("streams", "anthropic", "responses")
-def test_the_text_of_a_message_that_was_cut_is_kept():
-    item, = collect_stream(RESPONSES_EVENTS[:4], api_format="openai-responses")
-    assert item["content"] == [{"type": "output_text", "text": "Let me see."}]
-    assert collect_stream(ANTHROPIC_EVENTS[:4], api_format="anthropic")["content"][0]["thinking"] == "t"
-
-
 TWO_CALLS = ([call_delta(0, "a", "f", "")], [call_delta(1, "b", "f", "")], [call_delta(1, None, None, '{"city":')])
 
 
 @of("streams", "anthropic", "responses", "gemini")
 @pytest.mark.parametrize("api_format, chunks", [
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="no reason that is known")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "\n")], finish=None)),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "{}")], finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish="length")),
+    *[("openai-chat", chat_chunks([call_delta(0, "i", "f", arguments)], finish=finish)) for arguments, finish in [
+        ("", "length"), ("", "no reason that is known"), ("\n", None), ("{}", None), ('{"x": 1}', "content_filter")]],
+    *[("openai-chat", chat_chunks(*TWO_CALLS, finish=finish)) for finish in (None, "length")],
     ("openai-responses", [{"type": "response.output_item.added", "output_index": 0, "item": {
         "type": "function_call", "call_id": "i", "name": "f", "arguments": ""}}]),
     ("anthropic", [{"type": "content_block_start", "index": 0,
                     "content_block": {"type": "tool_use", "id": "i", "name": "f"}}]),
     ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_delta", "index": 1, "delta": {
         "type": "input_json_delta", "partial_json": " "}}]),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
-    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
-                   {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
     ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
 ])
 def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
@@ -7398,19 +6993,11 @@ def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format,
     assert "the text ends too early" in str(registry.respond(message))
 
 
-@of("streams", "anthropic")
-def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
-    events = [*ANTHROPIC_EVENTS[6:8], *ANTHROPIC_EVENTS[10:]]
-    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == {}
-    assert parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "i", "f", "")])))[0].arguments == {}
-
-
 @of("streams", "anthropic", "responses", "gemini")
 @pytest.mark.parametrize("api_format, chunk", [
     ("openai-chat", {"error": {"message": "overloaded"}}),
     ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
-    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}),
-    ("gemini", {"error": {"code": 503}})])
+    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}})])
 def test_an_error_in_a_stream_is_raised(api_format, chunk):
     with pytest.raises(ToolRegError, match="stream: the server reported an error"):
         collect_stream([chunk], api_format=api_format)
@@ -7437,17 +7024,11 @@ def test_a_stream_of_a_format_that_is_not_there_is_refused():
             collect_stream([], api_format=api_format)
 
 
-def test_a_copy_without_the_chapter_streams_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
-    module = load_copy(without({"streams"}), tmp_path, monkeypatch)
-    refused = '"collect_stream" needs the chapter "streams" .cut from this copy.'
-    with pytest.raises(AttributeError, match=refused):
-        module.collect_stream([])
-
-
 @of("streams", "anthropic")
-def test_a_stream_of_an_api_whose_chapter_is_cut_is_refused(tmp_path, monkeypatch):
-    module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
-    with pytest.raises(ValueError, match='"anthropic" needs the chapter "anthropic"'):
+@pytest.mark.parametrize("chapter, error", [("streams", AttributeError), ("anthropic", ValueError)])
+def test_a_copy_without_the_chapter_streams_or_one_of_an_api_refuses_its_words(chapter, error, tmp_path, monkeypatch):
+    module = load_copy(without({chapter}), tmp_path, monkeypatch)
+    with pytest.raises(error, match=f'needs the chapter "{chapter}"'):
         module.collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")
 
 
@@ -7495,7 +7076,6 @@ class Shelf:
         return len(self.books)
 
     async def find(self, title: str) -> bool:
-        "Find a book."
         return title in self.books
 
     @functools.lru_cache(maxsize=None)  # noqa: B019
@@ -7504,7 +7084,6 @@ class Shelf:
 
     @classmethod
     def make(cls, kind: str) -> str:
-        "Make a shelf."
         return f"{cls.__name__} of {kind}"
 
     @staticmethod
@@ -7515,9 +7094,7 @@ class Shelf:
     def explosive(self):
         raise AssertionError("a property was evaluated")
 
-    @functools.cached_property
-    def explosive_too(self):
-        raise AssertionError("a property was evaluated")
+    explosive_too = functools.cached_property(lambda self: self.explosive)
 
     def _private(self):
         return "private"
@@ -7528,7 +7105,6 @@ class Shelf:
 
 class Bookcase(Shelf):
     def add(self, title: str) -> str:
-        "Add a book to a bookcase."
         return "overridden"
 
     find = None
@@ -7538,8 +7114,7 @@ class Bookcase(Shelf):
 
 
 def test_the_public_methods_of_an_instance_become_tools_that_share_it():
-    registry = ToolRegistry()
-    shelf = Shelf([])
+    registry, shelf = ToolRegistry(), Shelf([])
     tools = registry.register_from_class(shelf)
     assert [tool.name for tool in tools] == ["add", "find", "cached", "make", "double"] == registry.list_tools()
     assert tools.refused == {} and registry["add"].description == "Add a book."
@@ -7554,34 +7129,25 @@ def test_a_class_gives_its_static_and_class_methods_and_names_what_needs_an_inst
     with pytest.warns(ToolRegWarning, match="Shelf: 3 of 5 tools left out"):
         tools = class_tools(Shelf)
     assert [tool.name for tool in tools] == ["make", "double"]
-    reason = "needs an instance (write Shelf(…) for the class)"
-    assert tools.refused == dict.fromkeys(("add", "find", "cached"), reason)
+    assert tools.refused == dict.fromkeys(("add", "find", "cached"), "needs an instance (write Shelf(…) for the class)")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [tool.name for tool in class_tools(Shelf, include=["make"])] == ["make"]
 
 
-def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_away():
+def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_away_or_what_is_pythons_own():
     with pytest.warns(ToolRegWarning, match="callback"):
         tools = class_tools(Bookcase([]))
     assert {tool.name for tool in tools} == {"add", "cached", "make", "double"} and list(tools.refused) == ["bad"]
     assert {tool.name: tool for tool in tools}["add"].run({"title": "T"}) == "overridden"
+    books = type("Books", (list,), {"borrow": lambda self: self.pop()})
+    assert [(tool.name, tool.run({})) for tool in class_tools(books(["a"]))] == [("borrow", "a")]
 
 
-@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json])
+@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json, object()])
 def test_what_has_only_methods_of_pythons_own_has_no_tools(value):
     with pytest.raises(ToolDefinitionError, match="has no public methods"):
         class_tools(value)
-
-
-def test_of_a_subclass_of_a_list_only_its_own_methods_become_tools():
-    class Books(list):
-        def borrow(self, title: str) -> str:
-            self.remove(title)
-            return title
-    registry = ToolRegistry()
-    registry.register_from_class(Books(["a"]))
-    assert registry.list_tools() == ["borrow"] and registry.invoke("borrow", {"title": "a"}).value == "a"
 
 
 def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
@@ -7591,8 +7157,6 @@ def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
         with pytest.raises(ToolDefinitionError,
                            match="there is no public method .* \\(there are: add, find, cached, make, double\\)"):
             class_tools(Shelf([]), **options)
-    with pytest.raises(ToolDefinitionError, match="has no public methods"):
-        class_tools(object())
 
 
 def test_one_class_can_be_registered_twice_under_two_namespaces():
@@ -7629,11 +7193,9 @@ KEPT_TURNS["openai-chat"].append(
 
 
 def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
-    langchain = SdkObject(content="Hm.", tool_calls=[],
-                          invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
+    langchain = SdkObject(content="Hm.", tool_calls=[], invalid_tool_calls=[{**INVALID_CALL, "args": "{oops"}])
     messages, calls, _ = toolreg._read_turn(langchain, "openai-chat")
-    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
-    assert parse_tool_calls(messages) == calls
+    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops" and parse_tool_calls(messages) == calls
     assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
 
 
@@ -7641,13 +7203,11 @@ class LangChainLike:
     """Look like a LangChain tool from outside; the real ones are in `.ci/interop/`."""
 
     description, tags, args_schema, coroutine = "Add numbers.", ["sums"], None, None
-    response_format, handle_tool_error, handle_validation_error = "content", False, False
+    response_format, handle_tool_error, handle_validation_error, tool_call_schema = "content", False, False, None
 
-    def __init__(self, name, invoke, schema, **attributes):
-        self.name, self.run, self.tool_call_schema, self.given = name, invoke, schema, []
-        vars(self).update(attributes)
-
-    tool_call_schema = None
+    def __init__(self, name, invoke, schema=None, **attributes):
+        self.given = []
+        vars(self).update({"name": name, "run": invoke, "tool_call_schema": schema or ADD, **attributes})
 
     def get_input_schema(self):
         return self.args_schema
@@ -7667,7 +7227,7 @@ class LangChainLike:
         pass
 
 
-LangChainLike.__module__ = "langchain_core.tools"
+LangChainLike._arun.__module__ = "langchain_core.tools"
 ADD = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}
 
 
@@ -7678,8 +7238,8 @@ class ToolMessageLike(NamedTuple):
     tool_call_id: str = "1"
 
 
-def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
-    tool = LangChainLike("add", lambda given: given["a"] + 1, ADD)
+def test_a_tool_is_invoked_with_arguments_that_were_validated_here_and_awaited_where_it_has_a_coroutine():
+    tool = LangChainLike("add", lambda given: given["a"] + 1)
     registry = ToolRegistry(think_augment=True)
     registered, = registry.register_from_langchain(tool)
     assert (registered.name, registered.description, registered.parameters) == ("add", "Add numbers.", ADD)
@@ -7687,22 +7247,14 @@ def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
     result = registry.invoke("add", {"a": "1", "toolcall_reason": "why"})
     assert (result.value, result.reason, tool.given) == (2, "why", [{"a": 1}])
     assert "- a: " in registry.invoke("add", {"a": -1}).content and len(tool.given) == 1
+    awaited, = langchain_tools(LangChainLike("add", lambda given: 7, coroutine=print))
+    assert awaited.run({"a": 1}) == 7 and asyncio.run(awaited.arun({"a": 1})) == 7
+    assert awaited._is_async and not registered._is_async
 
 
-class InjectedToolArg:
-    """These have the names of LangChain's and LangGraph's marks, by which they are known."""
-
-
-class InjectedToolCallId(InjectedToolArg):
-    pass
-
-
-class InjectedState(InjectedToolArg):
-    pass
-
-
-class _DirectlyInjectedToolArg:
-    pass
+# these have the names of LangChain's and LangGraph's marks, by which they are known
+InjectedToolArg, _DirectlyInjectedToolArg = type("InjectedToolArg", (), {}), type("_DirectlyInjectedToolArg", (), {})
+InjectedToolCallId, InjectedState = [type(name, (InjectedToolArg,), {}) for name in ("InjectedToolCallId", "InjectedState")]
 
 
 class ToolRuntime(_DirectlyInjectedToolArg, typing.Generic[typing.TypeVar("T")]):
@@ -7726,7 +7278,7 @@ def takes_all(a: int, user: Annotated[str, InjectedToolArg()], call: Annotated[s
 
 @pytest.mark.parametrize("options", [{"tool_call_schema": OnlyA, "args_schema": Everything}, {"func": takes_all}])
 def test_what_langchain_injects_is_hidden_from_the_model_and_given_by_the_program_and_the_call(options):
-    tool, user = LangChainLike("add", lambda given: ToolMessageLike("7"), ADD, **options), contextvars.ContextVar("user")
+    tool, user = LangChainLike("add", lambda given: ToolMessageLike("7"), **options), contextvars.ContextVar("user")
     registry = ToolRegistry(langchain_tools(tool))
     assert registry["add"].parameters == {**ADD, "additionalProperties": False}
     for name in ("user", "call"):
@@ -7746,7 +7298,7 @@ def test_a_tool_that_cannot_do_without_a_graph_is_left_out_and_says_why():
     def in_graph(a: int, state: Annotated[dict, InjectedState]): ...
     def runs(a: int, runtime: ToolRuntime[None]): ...
     def anywhere(a: int, state: Annotated[dict, InjectedState()] = {}): ...  # noqa: B006
-    tools = [LangChainLike(func.__name__, lambda given: 7, ADD, func=func) for func in (in_graph, runs, anywhere)]
+    tools = [LangChainLike(func.__name__, lambda given: 7, func=func) for func in (in_graph, runs, anywhere)]
     with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
         made = langchain_tools(*tools)
     text = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
@@ -7756,11 +7308,9 @@ def test_a_tool_that_cannot_do_without_a_graph_is_left_out_and_says_why():
 
 
 def test_a_command_to_a_graph_is_an_error_and_return_direct_is_named_as_not_kept():
-    class Command:
-        pass
-    Command.__module__ = "langgraph.types"
-    tools = [LangChainLike("one", lambda given: Command(), ADD, return_direct=True),
-             LangChainLike("several", lambda given: ["a", Command()], ADD, return_direct=False)]
+    command = type("Command", (), {"__module__": "langgraph.types"})()
+    tools = [LangChainLike("one", lambda given: command, return_direct=True),
+             LangChainLike("several", lambda given: ["a", command], return_direct=False)]
     with pytest.warns(ToolRegWarning) as told:
         registry = ToolRegistry(langchain_tools(*tools))
     assert [str(each.message) for each in told] == [
@@ -7779,22 +7329,22 @@ class AIMessage:
         self.tool_calls = [{"name": name, "args": {}, "id": f"c{at}", "type": "tool_call"} for at, name in enumerate(names)]
 
 
-@pytest.mark.parametrize("api_format, texts", [
-    ("openai-chat", lambda text: [{"type": "text", "text": text}]),
-    *([("anthropic", lambda text: [{"type": "text", "text": text}])] if "anthropic" in HERE_ARE else []),
-    *([("openai-responses", None)] if "responses" in HERE_ARE else [])])
-def test_thoughts_of_a_langchain_model_go_back_to_it_where_an_api_has_a_place_for_them(api_format, texts):
+@pytest.mark.parametrize("api_format, kept", [
+    ("openai-chat", True), *([("anthropic", True)] if "anthropic" in HERE_ARE else []),
+    *([("openai-responses", False)] if "responses" in HERE_ARE else [])])
+def test_thoughts_of_a_langchain_model_go_back_to_it_where_an_api_has_a_place_for_them(api_format, kept):
     thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "reasoning", "id": "r"}]
-    answers = iter([AIMessage("f", content=[*thoughts, {"type": "text", "text": "So."}, {"type": "tool_use", "id": "c0"}]),
+    so = {"type": "text", "text": "So."}
+    answers = iter([AIMessage("f", content=[*thoughts, so, {"type": "tool_use", "id": "c0"}]),
                     AIMessage(content=[*thoughts, "Done."])])
     registry = ToolRegistry()
     registry.register(lambda: 7, name="f")
     history = run_agent(lambda **_: next(answers), "go", registry, api_format=api_format)
-    if texts is None:
-        assert history[1]["content"] == "So." and "thinking" not in json.dumps(history)
+    if kept:
+        assert history[1]["content"][:3] == [*thoughts, so]
     else:
-        assert history[1]["content"][:3] == [*thoughts, *texts("So.")]
-    assert parse_tool_calls(history[1 if texts else 2])[0].id == "c0"
+        assert history[1]["content"] == "So." and "thinking" not in json.dumps(history)
+    assert parse_tool_calls(history[1 if kept else 2])[0].id == "c0"
 
 
 def test_a_message_of_langchain_is_answered_as_its_own_node_does():
@@ -7811,24 +7361,15 @@ def test_a_message_of_langchain_is_answered_as_its_own_node_does():
                             told("c2", "drawn", "a picture", artifact=[1, 2]), told("c3", "odd", "odd"),
                             told("c4", "same", "[1]"), told("c5", "seen", "[image/png, 3 bytes]")]
     assert answers[-1] == told("c6", "boom", answers[-1]["content"], "error") and json.dumps(answers)
-    assert registry.respond(message.tool_calls)[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
-    assert registry.respond(message, api_format="openai-chat")[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
-
-
-def test_a_tool_with_a_coroutine_is_awaited():
-    tool = LangChainLike("add", lambda given: 7, ADD, coroutine=print)
-    registered, = langchain_tools(tool)
-    assert registered.run({"a": 1}) == 7 and asyncio.run(registered.arun({"a": 1})) == 7
-    assert registered._is_async
+    for plain in (registry.respond(message.tool_calls), registry.respond(message, api_format="openai-chat")):
+        assert plain[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
 
 
 @pytest.mark.parametrize("message, content, value", [
-    (ToolMessageLike("text", {"k": 1}), "text", {"k": 1}),
-    (ToolMessageLike("text"), "text", "text"),
-    (ToolMessageLike(["a", {"type": "text", "text": "b"}, {"type": "image"}], 3), 'a\nb\n{"type": "image"}', 3),
-])
+    (ToolMessageLike("text", {"k": 1}), "text", {"k": 1}), (ToolMessageLike("text"), "text", "text"),
+    (ToolMessageLike(["a", {"type": "text", "text": "b"}, {"type": "image"}], 3), 'a\nb\n{"type": "image"}', 3)])
 def test_a_tool_message_gives_content_to_the_model_and_the_artifact_to_the_program(message, content, value):
-    tool = LangChainLike("add", lambda given: message, ADD, response_format="content_and_artifact")
+    tool = LangChainLike("add", lambda given: message, response_format="content_and_artifact")
     result = ToolRegistry(langchain_tools(tool)).invoke("add", {"a": 1})
     assert (result.content, result.value, result.is_error) == (content, value, False)
     given, = tool.given
@@ -7836,35 +7377,27 @@ def test_a_tool_message_gives_content_to_the_model_and_the_artifact_to_the_progr
 
 
 def test_an_error_that_langchain_made_text_of_is_an_error_here_and_a_tool_exception_speaks_for_itself():
-    class ToolException(Exception):
-        pass
-
     def fail(given):
-        raise ToolException("no luck")
-    handled = LangChainLike("handled", lambda given: ToolMessageLike("handled it", status="error"), ADD,
-                            handle_tool_error=True)
-    registry = ToolRegistry(langchain_tools(handled, LangChainLike("fails", fail, ADD),
-                                            LangChainLike("crashes", lambda given: 1 // 0, ADD)))
-    contents = [registry.invoke(name, {"a": 1}) for name in ("handled", "fails", "crashes")]
-    assert all(result.is_error for result in contents)
-    assert [result.content for result in contents][:2] == ["handled it", "no luck"]
-    assert "ZeroDivisionError" in contents[2].content
+        raise type("ToolException", (Exception,), {})("no luck")
+    handled = LangChainLike("handled", lambda given: ToolMessageLike("it", status="error"), handle_tool_error=True)
+    registry = ToolRegistry(langchain_tools(
+        handled, LangChainLike("fails", fail), LangChainLike("later", fail, coroutine=print),
+        LangChainLike("crashes", lambda given: 1 // 0)))
+    results = [registry.invoke(name, {"a": 1}) for name in registry.list_tools()]
+    assert all(result.is_error for result in results)
+    assert [result.content for result in results[:3]] == ["it", "no luck", "no luck"]
+    assert "ZeroDivisionError" in results[3].content
 
 
 def test_what_is_no_langchain_tool_is_refused_by_name_and_odd_names_are_made_legal():
     class Broken(LangChainLike):
-        @property
-        def tool_call_schema(self):
-            raise TypeError("no schema")
-
-        @tool_call_schema.setter
-        def tool_call_schema(self, schema):
-            pass
+        tool_call_schema = property(lambda self: 1 // 0)
     with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
-        tools = langchain_tools(len, LangChainLike("legacy search!", print, ADD), Broken("broken", print, None))
+        tools = langchain_tools(len, LangChainLike("legacy search!", print), Broken("broken", print))
     assert [tool.name for tool in tools] == ["legacy_search"]
-    assert set(tools.refused.values()) == {"is no LangChain tool (write *tools for a list of them)",
-                                           "its schema cannot be read: TypeError: no schema"}
+    assert set(tools.refused.values()) == {
+        "is no LangChain tool (write *tools for a list of them)",
+        "its schema cannot be read: ZeroDivisionError: integer division or modulo by zero"}
 
 
 # ---------------------------------------------------------------------------
@@ -7937,10 +7470,9 @@ def test_a_body_comes_whole_however_it_is_framed():
 
 
 @pytest.mark.parametrize("url", [
-    "http://h/a b", "http://h/a\r\nX: 1", "http://h/\x00", "http://h/ä", "http://h\\@e/", "ftp://h/",
-    "file:///etc/passwd", "//h/",
-    "h/a", "", "http://", "http\u017f://h/", "http://\u212a/", "http:///a", "http://u:p@h/", "http://u@h/", "http://h:x/", "http://h:99999/",
-    "http://[::1/"])
+    "http://h/a b", "http://h/a\r\nX: 1", "http://h/\x00", "http://h/ä", "http://h\\@e/", "ftp://h/", "file:///etc/passwd",
+    "//h/", "h/a", "", "http://", "http\u017f://h/", "http://\u212a/", "http:///a", "http://u:p@h/", "http://u@h/", "http://h:x/",
+    "http://h:99999/", "http://[::1/"])
 def test_a_url_that_is_not_plain_is_refused_and_never_shown(url):
     with pytest.raises(HttpError, match="^url: ") as caught:
         toolreg._request("GET", url)
@@ -7948,9 +7480,8 @@ def test_a_url_that_is_not_plain_is_refused_and_never_shown(url):
 
 
 @pytest.mark.parametrize("headers", [
-    {"a": "1\r\nb: 2"}, {"a": "1\n 2"}, {"a": "\x00"}, {"a": "\x7f"}, {"a": "\ud800"}, {"a b": "1"}, {"a:": "1"},
-    {"": "1"}, {"ä": "1"},
-    {"a\r\n": "1"}, {"Host": "evil"}, {"content-length": "0"}, {"Transfer-Encoding": "chunked"}])
+    {"a": "1\r\nb: 2"}, {"a": "1\n 2"}, {"a": "\x00"}, {"a": "\x7f"}, {"a": "\ud800"}, *({name: "1"} for name in (
+        "a b", "a:", "", "ä", "a\r\n", "Host", "content-length", "Transfer-Encoding"))])
 def test_a_header_that_could_change_the_request_is_refused_and_its_value_never_shown(headers):
     with pytest.raises(HttpError, match="^headers: ") as caught:
         toolreg._request("GET", "http://127.0.0.1:1", headers=headers)
@@ -8007,15 +7538,6 @@ def test_bytes_that_drip_cannot_stretch_the_timeout(path):
         with pytest.raises(ToolTimeoutError, match="no complete answer within the timeout"):
             toolreg._request("GET", url + path, timeout=0.2).read()
         assert 0.15 < time.monotonic() - start < 5
-
-
-def test_a_far_side_that_does_not_read_cannot_stretch_the_timeout():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        start = time.monotonic()
-        with pytest.raises(ToolTimeoutError):
-            toolreg._request("POST", f"http://127.0.0.1:{listener.getsockname()[1]}", body=bytes(50_000_000),
-                             timeout=0.2)
-        assert time.monotonic() - start < 5
 
 
 def test_many_addresses_of_one_host_cannot_stretch_the_timeout(monkeypatch):
@@ -8079,53 +7601,39 @@ def test_what_an_error_answer_says_is_cut_and_kept():
         assert str(toolreg._request("GET", url).error()) == f"{url} answered 503 {'x' * 80}: abc"
 
 
-SECRETS = {"Authorization": "secret", "X-Api-Key": "secret", "Cookie": "secret", "Accept": "text/x"}
+SECRETS = dict.fromkeys(("Authorization", "X-Api-Key", "Cookie"), "secret")
 
 
 def test_a_redirect_within_the_origin_keeps_the_headers_and_another_origin_never_gets_them():
     with serving(http_answer(b"there")) as (there, far):
         def answer(request, connection):
-            path = request.split()[1].decode()
-            return http_answer(b"here") if path == "/end" else http_answer(status="302 Found", location=targets[path])
+            _, status, path = request.split()[1].decode().split("/")
+            return http_answer(b"here") if path == "end" else http_answer(status=f"{status} F", location=targets[path])
 
-        targets = {"/near": "end", "/far": there + "/x", "/loop": "/loop", "/file": "file:///etc/passwd",
-                   "/split": "http://[x", "/user": "http://u:p@127.0.0.1/"}
+        targets = {"near": "end", "far": there + "/x", "loop": "loop", "file": "file:///etc/passwd",
+                   "split": "http://[x", "user": "http://u:p@127.0.0.1/"}
         with serving(answer) as (here, near):
-            assert toolreg._request("GET", here + "/near", headers=SECRETS).read() == b"here"
+            assert toolreg._request("GET", here + "/302/near", headers=SECRETS).read() == b"here"
             assert near[1].count(b"secret") == 3
-            assert toolreg._request("GET", here + "/far", headers=SECRETS).read() == b"there"
-            assert b"secret" not in far[0]
+            assert toolreg._request("GET", here + "/302/far", headers=SECRETS, body=b"secret").read() == b"there"
+            assert b"secret" not in far[0] and b"content-length" not in far[0]
             with pytest.raises(HttpError, match="redirected more than 5 times"):
-                toolreg._request("GET", here + "/loop")
+                toolreg._request("GET", here + "/302/loop")
             assert len(near) == 2 + 1 + 6
-            for path in ("/file", "/split", "/user"):
+            for path in ("file", "split", "user"):
                 with pytest.raises(HttpError, match="^url: must be http:// or https://"):
-                    toolreg._request("GET", here + path)
-            assert toolreg._request("POST", here + "/near", body=b"1").status == 302
+                    toolreg._request("GET", here + f"/302/{path}")
+            assert toolreg._request("POST", here + "/302/near", body=b"1").status == 302
+            assert toolreg._request("PUT", here + "/307/near", body=b"12").read() == b"here"
+            assert [request.endswith(b"\r\n\r\n12") for request in near[-2:]] == [True, True]
+            assert toolreg._request("PUT", here + "/307/far", body=b"12").status == 307 and len(far) == 1
 
 
-def test_a_request_without_a_body_says_so_where_one_is_usual_and_no_body_goes_to_another_origin():
-    with serving(http_answer(b"there")) as (there, far):
-        toolreg._request("POST", there)
-        toolreg._request("GET", there)
-        assert [b"content-length: 0\r\n" in request for request in far] == [True, False]
-        with serving(http_answer(status="302 Found", location=there)) as (url, _):
-            assert toolreg._request("GET", url, body=b"secret").read() == b"there"
-        assert b"secret" not in far[2] and b"content-length" not in far[2]
-
-
-def test_a_body_follows_307_and_308_within_the_origin_only():
-    with serving(http_answer(b"there")) as (there, far):
-        def answer(request, connection):
-            path = request.split()[1].decode()
-            return http_answer(b"here") if path == "/end" else http_answer(status="307 T", location=targets[path])
-
-        targets = {"/near": "/end", "/far": there}
-        with serving(answer) as (here, near):
-            assert toolreg._request("PUT", here + "/near", body=b"12").read() == b"here"
-            assert [request.endswith(b"\r\n\r\n12") for request in near] == [True, True]
-            assert toolreg._request("PUT", here + "/far", body=b"12").status == 307
-            assert far == []
+def test_a_request_without_a_body_says_so_where_one_is_usual():
+    with serving(http_answer(b"there")) as (url, requests):
+        for method in ("POST", "GET"):
+            toolreg._request(method, url).close()
+    assert [b"content-length: 0\r\n" in request for request in requests] == [True, False]
 
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -8154,23 +7662,29 @@ def test_a_proxy_of_the_environment_is_asked_for_the_whole_url_and_alone_hears_i
             assert toolreg._request("GET", url).read() == b"directly" and b"proxy-auth" not in direct[-1]
 
 
-def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, tmp_path):
+@pytest.fixture
+def secured(tmp_path):
+    """Give what wraps the connection of a server for https, and has the file of its certificate."""
     import ssl
     (tmp_path / "pem").write_text(CERTIFICATE)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "pem")
-    inner = []
+    return functools.partial(context.wrap_socket, server_side=True), str(tmp_path / "pem")
+
+
+def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, secured):
+    (wrap, pem), inner = secured, []
 
     def answer(request, connection):
         if b"proxy-authorization: Basic dTpw\r\n" not in request:
             return http_answer(b"who?", "407 Proxy Authentication Required")
         connection.sendall(b"HTTP/1.1 200 Connection established\r\nx: y\r\n\r\n")
-        with context.wrap_socket(connection, server_side=True) as secured:
-            inner.append(read_request(secured))
-            secured.sendall(http_answer(b"through"))
+        with wrap(connection) as inside:
+            inner.append(read_request(inside))
+            inside.sendall(http_answer(b"through"))
         return b""
 
-    no_proxies.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+    no_proxies.setenv("SSL_CERT_FILE", pem)
     with serving(answer) as (proxy, requests):
         no_proxies.setenv("HTTPS_PROXY", proxy.replace("://", "://u:p@"))
         assert toolreg._request("GET", "https://localhost/a", headers={"x-key": "secret"}).read() == b"through"
@@ -8187,9 +7701,9 @@ def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxi
         no_proxies.setenv("ALL_PROXY", proxy)
         with pytest.raises(HttpError, match="^https://example.invalid: the proxy made no tunnel: "):
             toolreg._request("GET", "https://example.invalid/")
-    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http://a b"):
+    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http:///a"):
         no_proxies.setenv("ALL_PROXY", other)
-        with pytest.raises(HttpError) as caught:
+        with pytest.raises(HttpError, match="^http://example.invalid: its proxy must be like http://") as caught:
             toolreg._request("GET", "http://example.invalid/")
         assert "secret" not in str(caught.value)
     with serving(lambda request, connection: time.sleep(0.4)) as (proxy, _):
@@ -8218,37 +7732,34 @@ def test_a_body_is_text_in_the_charset_that_the_answer_names(content_type, body,
         assert response.text_of(response.read()) == text
 
 
-def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_path, monkeypatch):
-    import ssl
-    (tmp_path / "pem").write_text(CERTIFICATE)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "pem")
-
-    def wrap(connection):
-        return context.wrap_socket(connection, server_side=True)
-
+def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(secured, monkeypatch):
+    wrap, pem = secured
     with serving(http_answer(status="302 Found", location="http://127.0.0.1:1/"), wrap) as (url, requests):
         url = url.replace("http://127.0.0.1", "https://localhost")
         with pytest.raises(HttpError, match="certificate verify failed"):
             toolreg._request("GET", url)
         assert requests == []
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", pem)
         with pytest.raises(HttpError, match="redirects from https to http"):
             toolreg._request("GET", url)
         with pytest.raises(HttpError, match="mismatch"):
             toolreg._request("GET", url.replace("localhost", "127.0.0.1"))
         assert toolreg._request("POST", url, body=bytes(100_000)).status == 302
 
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_far_side_that_reads_slowly_cannot_stretch_the_timeout(scheme, secured, monkeypatch):
     def read_slowly(connection):
-        secured = wrap(connection)
+        connection = secured[0](connection) if scheme == "https" else connection
         with contextlib.suppress(OSError):
-            while secured.recv(16_384):
+            while connection.recv(16_384):
                 time.sleep(0.02)
-        return secured
+        return connection
+    monkeypatch.setenv("SSL_CERT_FILE", secured[1])
     with serving(b"", read_slowly) as (url, _):
         start = time.monotonic()
         with pytest.raises(ToolTimeoutError):
-            toolreg._request("POST", url.replace("http://127.0.0.1", "https://localhost"), body=bytes(30_000_000),
+            toolreg._request("POST", url.replace("http://127.0.0.1", f"{scheme}://localhost"), body=bytes(30_000_000),
                              timeout=0.3)
         assert time.monotonic() - start < 5
 
@@ -8264,8 +7775,7 @@ SSE = [
      [("message", "a: b", "1", None)]),
     (b"event: e\n\ndata: a\n\nid\ndata: \xe2\x98\x83\xff\n\n",
      [("message", "a", "", None), ("message", "☃\ufffd", "", None)]),
-    (b"data: a\n\ndata: cut", [("message", "a", "", None)]),
-    (b"data: a\n\ndata: cut\n", [("message", "a", "", None)]),
+    *[(b"data: a\n\ndata: cut" + end, [("message", "a", "", None)]) for end in (b"", b"\n")],
 ]
 
 
@@ -8327,8 +7837,16 @@ def parameter(name, schema=None, where="query", **more):
     return {"name": name, "in": where, "schema": schema or {"type": "string"}, **more}
 
 
+def body_of(media_type, schema=None, encoding=None, **more):
+    return {"requestBody": {"content": {media_type: {"schema": schema or {}, "encoding": encoding}}, **more}}
+
+
 def json_body(schema, **more):
-    return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True, **more}}
+    return body_of("application/json", schema, **{"required": True, **more})
+
+
+def ref(name):
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def only(tools):
@@ -8350,6 +7868,7 @@ LIST, DICT = ["a b", "c,d", 5.0, True], {"k": "v&", "n": 1}
 @pytest.mark.parametrize("given, value, target", [
     (parameter("q"), "ä &=?#/%+", "/x?q=%C3%A4%20%26%3D%3F%23%2F%25%2B"),
     (parameter("q"), "", "/x?q="),
+    (parameter("q"), "\ud800", "/x?q=%5Cud800"),
     (parameter("q[]", {"type": "integer"}), 5, "/x?q%5B%5D=5"),
     (parameter("q", {"type": "number"}), 1.5, "/x?q=1.5"),
     (parameter("q", {"type": "boolean"}), False, "/x?q=false"),
@@ -8358,12 +7877,11 @@ LIST, DICT = ["a b", "c,d", 5.0, True], {"k": "v&", "n": 1}
     (parameter("q", {"type": "array"}), [], "/x"),
     (parameter("q", {"type": "array"}, explode=None, style=None), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
     (parameter("q", {"type": "array"}, explode=False), LIST, "/x?q=a%20b,c%2Cd,5,true"),
-    (parameter("q", {"type": "object"}), DICT, "/x?k=v%26&n=1"),
+    (parameter("q", {"type": "object"}), {**DICT, "no": None}, "/x?k=v%26&n=1"),
     (parameter("q", {"type": "object"}, style="form", explode=False), DICT, "/x?q=k,v%26,n,1"),
     (parameter("q", {"type": "array"}), [{"a": 1}], "/x?q=%7B%22a%22%3A%201%7D"),
     (parameter("id", where="path"), "..a?b#c/%2f", "/x/..a%3Fb%23c%2F%252f"),
-    (parameter("q", {"type": "array"}, explode=False, style="spaceDelimited"), [1, "c,d"],
-     "/x?q=1%20c%2Cd"),
+    (parameter("q", {"type": "array"}, explode=False, style="spaceDelimited"), [1, "c,d"], "/x?q=1%20c%2Cd"),
     (parameter("q", {"type": "array"}, explode=False, style="pipeDelimited"), ["a", "b|"], "/x?q=a%7Cb%7C"),
     (parameter("q", {"type": "array"}, style="pipeDelimited", explode=True), ["a", "b"], "/x?q=a&q=b"),
     (parameter("q", {"type": "object"}, style="deepObject"), {"a": {"b": [1, {"c": "&"}]}, "d": None, "e": []},
@@ -8376,32 +7894,35 @@ LIST, DICT = ["a b", "c,d", 5.0, True], {"k": "v&", "n": 1}
     (parameter("id", {"type": "array"}, "path"), LIST, "/x/a%20b,c%2Cd,5,true"),
     (parameter("id", {"type": "object"}, "path", explode=True), DICT, "/x/k=v%26,n=1"),
     (parameter("id", {"type": "object"}, "path", style="simple"), DICT, "/x/k,v%26,n,1"),
+    (parameter("id", {"type": "string", "readOnly": True}, "path"), "1", "/x/1"),
     (parameter("größe 1", where="path"), "ß", "/%C3%BC%20x/%C3%9F"),
+    (parameter("beta", where="path"), "1", "/x/1?beta=true"),
 ])
 def test_a_parameter_is_written_in_its_style(given, value, target):
-    paths = {"id": "/x/{id}", "größe 1": "/ü x/{größe 1}"}
+    paths = {"id": "/x/{id}", "größe 1": "/ü x/{größe 1}", "beta": "/x/{beta}?beta=true#note"}
     document = describe({"parameters": [given]}, paths.get(given["name"], "/x"))
     name, = only(openapi_tools(document)).parameters["properties"]
     request, result = sent_by(document, {name: value})
     assert request.startswith(f"GET {target} HTTP/1.1\r\n") and result.value == "ok"
 
 
-PATH = describe({"parameters": [parameter("a", where="path"), parameter("b", where="path")]}, "/x/{a}{b}/end")
+PATH = describe({"parameters": [parameter("a", where="path"), parameter("b", {}, "path")]}, "/x/{a}{b}/end")
 
 
-@pytest.mark.parametrize("a, b", [("", "x"), (".", ""), ("", ""), (".", "."), ("..", ""), ("../../admin", "x"),
-                                  ("a/..", "/x"), ("x\\..\\", "y"), ("./", "x")])
+@pytest.mark.parametrize("a, b", [("", "x"), (".", ""), (".", "."), ("..", ""), ("../../admin", "x"), ("a/..", "/x"),
+                                  ("x\\..\\", "y"), ("./", "x")])
 def test_a_path_value_that_would_be_no_segment_is_refused(a, b):
     request, result = sent_by(PATH, {"a": a, "b": b})
     assert request is None
-    assert result.content == "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
+    assert result.content == ("Error: a value in the path is empty, or has a part . or ..\n"
+                              "Fix the arguments and call the tool again.")
 
 
 def test_no_value_leaves_its_segment_or_its_field():
+    import urllib.parse
     document = describe({"parameters": [parameter("p", where="path"), parameter("q")]}, "/x/{p}/end")
     with serving(http_answer(b"ok")) as (url, requests):
         tool = only(openapi_tools(document, base_url=url))
-
         characters = st.characters(blacklist_categories=["Cs"])
 
         @given(st.text(characters, min_size=1).filter(lambda text: {".", ".."}.isdisjoint(re.split(r"[/\\]", text))),
@@ -8411,30 +7932,26 @@ def test_no_value_leaves_its_segment_or_its_field():
         @example("\r\nX: 1", "\x00")
         @example("//evil.com/", "#")
         def stays(p, q):
-            import urllib.parse
             assert tool.run({"p": p, "q": q}) == "ok"
-            target = requests[-1].split(b" ")[1].decode("ascii")
-            path, query = target.split("?")
+            path, query = requests[-1].split(b" ")[1].decode("ascii").split("?")
             assert [urllib.parse.unquote(part) for part in path.split("/")] == ["", "x", p, "end"]
             assert urllib.parse.parse_qsl(query, keep_blank_values=True) == [("q", q)]
             assert requests[-1].count(b"\r\n") == 7
         stays()
 
 
-def test_header_parameters_are_sent_and_cannot_add_headers():
-    never = [parameter(name, where="header") for name in ("Accept", "Content-Type", "AUTHORIZATION")]
-    document = describe({"parameters": [parameter("X-A", where="header"), parameter("X-B", {"type": "array"}, "header"),
-                                        *never]})
-    assert list(only(openapi_tools(document)).parameters["properties"]) == ["X-A", "X-B"]
-    request, _ = sent_by(document, {"X-A": "a, b☃", "X-B": [1, "c"]})
-    assert "\r\nx-a: a, b☃\r\nx-b: 1,c\r\n" in request
+def test_header_and_cookie_parameters_are_sent_and_cannot_add_headers():
+    given = [parameter("X-A", where="header"), parameter("X-B", {"type": "array"}, "header"),
+             parameter("a", where="cookie"), parameter("b", {"type": "array"}, "cookie", explode=False)]
+    never = [parameter(name, where="header") for name in ("Accept", "Content-Type", "AUTHORIZATION", "Host")]
+    document = describe({"parameters": [*given, *never]})
+    assert list(only(openapi_tools(document)).parameters["properties"]) == ["X-A", "X-B", "a", "b"]
+    request, _ = sent_by(document, {"X-A": "a, b☃", "X-B": [1, "c"], "a": "x; y", "b": [1, 2]})
+    assert "\r\ncookie: a=x%3B%20y; b=1,2\r\n" in request and "\r\nx-a: a, b☃\r\nx-b: 1,c\r\n" in request
+    assert "cookie" not in sent_by(document, {})[0]
     for value in ("a\r\nX-C: 1", "a\nb", "\x00"):
         request, result = sent_by(document, {"X-A": value})
         assert request is None and "headers: x-a must be text without control characters" in result.content
-    with pytest.warns(ToolRegWarning, match="Host: a header parameter of this name is not supported"):
-        openapi_tools(describe({"parameters": [parameter("Host", where="header", required=True)]}))
-    tool = only(openapi_tools(describe({"parameters": [parameter("Host", where="header")]})))
-    assert tool.metadata.extra["openapi"]["left_out"] == ["Host: a header parameter of this name is not supported"]
 
 
 ITEM = {"type": "object", "required": ["id", "name"], "properties": {
@@ -8455,13 +7972,14 @@ ITEM = {"type": "object", "required": ["id", "name"], "properties": {
      "name=a%26b%3D%20%E2%98%83&tags=1&tags=2"),
     ("application/x-www-form-urlencoded", {"properties": {"o": {"type": "object"}}}, {"o": {"a": 1}},
      "o=%7B%22a%22%3A%201%7D"),
+    ("application/x-www-form-urlencoded", {"type": "object"}, {"body": {"o": ["&"]}}, "o=%26"),
     ("text/plain", {"type": "string"}, {"body": "text\n"}, "text\n"),
+    ("application/octet-stream", {}, {"body": "ü"}, "ü"),
     ("application/json", {"type": "string"}, {"body": "\ud800"}, '"\\ud800"'),
 ])
 def test_a_body_is_written_in_its_content_type(content_type, schema, arguments, body):
-    document = describe({"requestBody": {"required": True,
-                                         "content": {"image/png": {}, content_type: {"schema": schema}}}},
-                        method="post")
+    document = describe(body_of(content_type, schema, required=True), method="post")
+    document["paths"]["/x"]["post"]["requestBody"]["content"]["image/png"] = {}
     request, result = sent_by(document, arguments)
     assert request.endswith("\r\n\r\n" + body) and not result.is_error
     assert f"\r\ncontent-type: {content_type}\r\n" in request
@@ -8471,39 +7989,28 @@ def test_a_body_is_written_in_its_content_type(content_type, schema, arguments, 
 @pytest.mark.parametrize("wild, sent", [("*/*", "application/json"), ("application/*", "application/json"),
                                         ("text/*", "text/plain")])
 def test_where_any_content_type_will_do_a_usual_one_is_sent(wild, sent):
-    request, _ = sent_by(describe({"requestBody": {"content": {wild: {"schema": {"type": "string"}}}}}, method="post"),
-                         {"body": "b"})
+    request, _ = sent_by(describe(body_of(wild, {"type": "string"}), method="post"), {"body": "b"})
     assert f"\r\ncontent-type: {sent}\r\n" in request
 
 
-def test_a_parameter_is_offered_even_if_its_schema_is_read_only():
-    given = parameter("id", {"type": "string", "readOnly": True}, "path")
-    tool = only(openapi_tools(describe({"parameters": [given]}, "/x/{id}")))
-    assert (tool.parameters["properties"], tool.parameters["required"]) == ({"id": {"type": "string"}}, ["id"])
-
-
-def test_a_path_value_of_null_is_refused():
-    document = describe({"parameters": [parameter("id", {"type": ["string", "null"]}, "path")]}, "/x/{id}")
-    request, result = sent_by(document, {"id": None})
-    assert request is None and "a value in the path is empty" in result.content
-
-
 def test_an_optional_body_that_is_not_given_is_not_sent():
-    request, _ = sent_by(describe(json_body({"properties": {"a": {}}}, required=False), method="post"), {})
-    assert request.endswith("\r\n\r\n") and "content-type" not in request and "content-length: 0" in request
+    for media_type in ("application/json", "application/x-www-form-urlencoded"):
+        request, _ = sent_by(describe(body_of(media_type, {"properties": {"a": {}}}), method="post"), {})
+        assert request.endswith("\r\n\r\n") and "content-type" not in request and "content-length: 0" in request
 
 
 def test_names_that_clash_are_told_apart_and_routed_back():
-    document = describe({"parameters": [parameter("name", where="path"), parameter("name"), parameter("$filter")],
+    document = describe({"parameters": [parameter("name", where="path"), parameter("name"), parameter("$filter"),
+                                        parameter("filter<", description="When")],
                          **json_body({"properties": {"name": {"type": "integer"}, "name_query": {},
-                                                     "toolcall_reason": {}}})},
-                        "/x/{name}", "put")
+                                                     "toolcall_reason": {}}})}, "/x/{name}", "put")
     properties = only(openapi_tools(document)).parameters["properties"]
-    assert list(properties) == ["name", "name_query", "filter", "name_body", "name_query_body", "toolcall_reason"]
-    request, result = sent_by(document,
-                              {"name": "p", "name_query": "q", "name_body": 1, "name_query_body": 2, "filter": "f",
-                                         "toolcall_reason": "why"})
-    assert request.startswith("PUT /x/p?name=q&%24filter=f ") and result.reason == "why"
+    assert list(properties) == ["name", "name_query", "filter", "filter_query", "name_body", "name_query_body",
+                                "toolcall_reason"]
+    assert properties["filter_query"]["description"] == "When (sent as filter<)"
+    request, result = sent_by(document, {"name": "p", "name_query": "q", "name_body": 1, "name_query_body": 2,
+                                         "filter": "f", "filter_query": "g", "toolcall_reason": "why"})
+    assert request.startswith("PUT /x/p?name=q&%24filter=f&filter%3C=g ") and result.reason == "why"
     assert json.loads(request.split("\r\n\r\n")[1]) == {"name": 1, "name_query": 2, "toolcall_reason": "why"}
 
 
@@ -8513,19 +8020,33 @@ def test_names_and_descriptions_come_from_the_document_or_from_method_and_path()
         "/a/{b}": {"get": {"operationId": "pets/list all", "summary": "S", "description": "D", "tags": ["t"]},
                    "post": {"summary": "S", "description": "S"}, "x-y": 1,
                    "parameters": [parameter("b", where="path")]},
-        "/a": {"delete": {"operationId": "pets/list all"}}, "/A": {"delete": {}}, "x-extension": {"get": {}}}
+        "/a": {"delete": {"operationId": "pets/list all"}, "trace": {}, "options": {}},
+        "/A": {"delete": {"deprecated": True}}, "x-extension": {"get": {}}}
     tools = openapi_tools(document)
     assert [(tool.name, tool.description) for tool in tools] == [
-        ("pets_list_all", "S\n\nD"), ("post_a_b", "S"), ("delete_a", "DELETE /a"), ("delete_A", "DELETE /A")]
+        ("pets_list_all", "S\n\nD"), ("post_a_b", "S"), ("delete_a", "DELETE /a"),
+        ("delete_A", "DELETE /A\n\nDeprecated.")]
     assert (tools[0].metadata.source, tools[0].metadata.tags) == ("openapi", {"t"})
-    assert [tool.name for tool in openapi_tools(document, include=["t", "/A"])] == ["pets_list_all", "delete_A"]
-    assert [tool.name for tool in openapi_tools(document, include="pets/list all")] == ["pets_list_all"]
-    with pytest.raises(ToolDefinitionError, match='has no operations "pets" of include=$'):
-        openapi_tools(document, include=["pets"])
+    assert tools[3].metadata.extra["openapi"] == {"method": "DELETE", "path": "/A", "deprecated": True, "left_out": []}
+
+
+def test_operations_are_chosen_by_ids_tags_methods_and_paths_and_keep_their_names():
+    document = describe()
+    document["paths"] = {"/a": {"get": {"operationId": "x y", "tags": ["t"]}, "delete": {"operationId": "d"}},
+                         "/a/{b}/c": {"get": {"operationId": "x_y", "parameters": [parameter("b", where="path")]}},
+                         "/b": {"get": {"operationId": "x.y"}}}
+    names = {tool.metadata.extra["openapi"]["path"]: tool.name for tool in openapi_tools(document, include="get")}
+    for include, exclude, paths in ((["t"], (), ["/a"]), (["/a*"], ["delete"], ["/a", "/a/{b}/c"]),
+                                    (None, ["GET"], ["/a"]), (["x.y", "t"], "/b", ["/a"]), ("x y", (), ["/a"])):
+        chosen = openapi_tools(document, include=include, exclude=exclude)
+        assert [tool.metadata.extra["openapi"]["path"] for tool in chosen] == paths
+        assert all(tool.name in (*names.values(), "d") for tool in chosen)
+    with pytest.raises(ToolDefinitionError, match=r'has no operations "delet" of exclude= \(there are: DELETE, delete, '):
+        openapi_tools(document, exclude=["delet"])
 
 
 def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
-    document = describe({"parameters": [parameter("a", {"type": "integer"})]})
+    document = describe({"parameters": [parameter("a", {"type": "integer"}), None]})
     document["paths"]["/x"]["parameters"] = [parameter("a"), {"$ref": "#/components/parameters/b"}]
     document["components"] = {"parameters": {"b": parameter("b", required=True, description="B")}}
     assert only(openapi_tools(document)).parameters == {
@@ -8533,25 +8054,22 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
         "properties": {"a": {"type": "integer"}, "b": {"type": "string", "description": "B"}}}
 
 
+# --- schemas
 @pytest.mark.parametrize("schema, said", [
     ({"type": "string", "nullable": True, "example": 1, "xml": {}}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
     ({"type": "string", "nullable": False}, {"type": "string"}),
     ({"enum": ["a"], "type": "string", "nullable": True},
      {"anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}]}),
-    ({"allOf": [{"type": "string"}], "nullable": True}, {"anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]}),
     ({"nullable": True}, {}),
-    ({"properties": {"a": {"nullable": True, "readOnly": True, "type": "string"}}}, {"properties": {}}),
     ({"nullable": True, "description": "D", "default": None}, {"description": "D", "default": None}),
     ({"type": "string", "nullable": True, "description": "D"},
      {"description": "D", "anyOf": [{"type": "string"}, {"type": "null"}]}),
     ({"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
      {"type": "number", "exclusiveMinimum": 1, "maximum": 2}),
     ({"type": "number", "exclusiveMinimum": 1}, {"type": "number", "exclusiveMinimum": 1}),
-    ({"properties": {"nullable": {"type": "string"}, "example": {"nullable": True, "type": "integer"},
-                     "id": {"readOnly": True}},
-      "required": ["id", "example"]},
-     {"properties": {"nullable": {"type": "string"}, "example": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
-      "required": ["example"]}),
+    ({"properties": {"nullable": {"type": "string"}, "title": {"title": "is a title"}, "id": {"readOnly": True}},
+      "required": ["id", "title", "title"]},
+     {"properties": {"nullable": {"type": "string"}, "title": {}}, "required": ["title"]}),
     ({"oneOf": [{"type": "object"}, {"type": "integer"}],
       "discriminator": {"propertyName": "k", "mapping": {"a": "#/A", "b": "#/B"}}},
      {"anyOf": [{"type": "object"}, {"type": "integer"}]}),
@@ -8564,19 +8082,84 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
       "description": "D"}),
     ({"allOf": [{"oneOf": [{"type": "string"}, {"type": "null"}]}, {"oneOf": [{"minLength": 1}, {"enum": [None]}]}]},
      {"oneOf": [{"type": "string"}, {"type": "null"}], "allOf": [{"oneOf": [{"minLength": 1}, {"enum": [None]}]}]}),
+    ({"type": "strange", "pattern": "^[\\w-\\.]+$", "title": "A", "x-y": 1, "description": "D", "required": True}, {
+        "description": "D"}),
+    ({"type": "string", "minLength": "3", "deprecated": True, "enum": ["x"], "format": "binary"},
+     {"description": "the file's text", "type": "string", "deprecated": True, "enum": ["x"]}),
+    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None,
+      "patternProperties": {"^[\\w-\\.]+$": {}}}, {"type": "object"}),
+    ({"properties": {"a": {"$ref": "other.json#/A"}, "d": {"default": datetime.date(2020, 1, 2)}, "n": None}},
+     {"properties": {"d": {"default": "2020-01-02"}, "n": True}}),
 ])
 def test_a_schema_of_openapi_is_said_in_json_schema_2020_12(schema, said):
-    given = json.dumps(schema)
+    given = json.dumps(schema, default=str)
     tool = only(openapi_tools(describe(json_body({"type": "array", "items": schema}), method="post", version="3.0.3")))
-    assert tool.parameters["properties"]["body"]["items"] == said and json.dumps(schema) == given
+    assert tool.parameters["properties"]["body"]["items"] == said and json.dumps(schema, default=str) == given
+
+
+def kinds_of(pet, **more):
+    """Write the schema of a pet, and two that extend it."""
+    return {"Pet": {"type": "object", "required": ["kind"], "discriminator": {"propertyName": "kind", **more}, **pet},
+            **{name: {"allOf": [ref("Pet"), {"type": "object", "properties": properties}]} for name, properties in (
+                ("Cat", {"lives": {"type": "integer"}}), ("Dog", {"breed": {"type": "string"}}))}}
+
+
+NUMBER = {"n": {"type": "integer"}}
+NODE = {"type": "object", "required": ["n", "id"], "additionalProperties": False, "properties": {
+    **NUMBER, "id": {"readOnly": True}, "up": {"allOf": [ref("Node"), {"properties": {"n": {"minimum": 5}}}]}}}
+CAT_AND_DOG = [{"kind": "Cat", "lives": 9}, {"kind": "Dog", "breed": "b"}]
+NO_PETS = [{"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}]
+ANIMAL = {"properties": {"kind": {"type": "string"}, "name": {"type": "string"}}}
+CLOSED = {"properties": {"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize("schema, schemas, fitting, others", [
+    # kinds of one thing
+    (ref("Pet"), kinds_of(ANIMAL), [*CAT_AND_DOG, {"kind": "Cat", "name": "n"}], [*NO_PETS, {"kind": "Dog", "name": 5}]),
+    (ref("Pet"), kinds_of(ANIMAL, mapping={"c": "#/components/schemas/Cat", "Dog": "Dog"}),
+     [{"kind": "c", "lives": 9}, {"kind": "Dog", "breed": "b"}], [{"kind": "Cat", "lives": 9}, {"kind": "c", "lives": "x"}]),
+    ({"allOf": [ref("Pet")], "nullable": True}, kinds_of(CLOSED), [*CAT_AND_DOG, None], NO_PETS),
+    ({**ref("Pet"), "nullable": True}, kinds_of(ANIMAL), [*CAT_AND_DOG, None], NO_PETS),
+    ({"oneOf": [ref("A"), ref("B")], "discriminator": {"propertyName": "k", "mapping": {"a": "#/components/schemas/A"}}},
+     {"A": {"type": "object", "properties": {"k": {"type": "string"}}},
+      "B": {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}},
+     [{"k": "a"}, {"k": "b"}], [{"k": "c"}]),
+    # what is read-only is not asked for, however it is said
+    ({"allOf": [{"required": ["id", "n"]}, {"properties": {"id": {"readOnly": True}, "n": {}}}]}, {}, [{"n": 1}], [{}]),
+    ({"allOf": [ref("Base"), {"properties": {"id": {"readOnly": True}, "n": {}}}]}, {"Base": {"required": ["id", "n"]}},
+     [{"n": 1}], [{}]),
+    ({"allOf": [ref("Read")], "required": ["id", "n"]}, {"Read": {"properties": {"id": {"readOnly": True}, "n": {}}}},
+     [{"n": 1}], [{}]),
+    ({"properties": {"id": ref("Id"), "n": {}}, "required": ["id", "n"]}, {"Id": {"type": "integer", "readOnly": True}},
+     [{"n": 1}], [{}]),
+    # what extends others by allOf leaves room for what each adds, and may hold itself
+    ({"allOf": [ref("A"), {"properties": {"b": {}}}]}, {"A": {"properties": NUMBER, "additionalProperties": False}},
+     [{"n": 1, "b": 2}], [{"n": "x"}]),
+    (ref("Node"), {"Node": NODE}, [{"n": 1, "up": {"n": 5, "up": {"n": 6}}}],
+     [{"n": 1, "up": {"n": 5, "up": {"n": "x"}}}, {"up": {"n": 5}}, {"n": 1, "up": {"n": 1}}]),
+    (ref("S0"), {**{f"S{at}": {"allOf": [ref(f"S{at + 1}")] * 2} for at in range(60)}, "S60": {"properties": NUMBER}},
+     [{"n": 1}], [{"n": "x"}]),
+    (ref("Leaf"), {"Base": {"properties": {"up": ref("Base")}}, "Leaf": {"allOf": [ref("Base"), {
+        "properties": {"up": ref("Leaf"), **NUMBER}}]}}, [{"up": {"up": {"n": 1}}}], [{"up": {"up": {"n": "x"}}}]),
+    (ref("Tree"), {"Tree": {"$recursiveAnchor": True, "type": "object", "required": ["all"], "properties": {
+        "all": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}}}}},
+     [{"all": [1, {"all": [2]}]}], [{"all": [{"all": ["x"]}]}]),
+    # what is written oddly means what its author meant
+    ({"type": "string", "nullable": True, "enum": ["a", None]}, {}, ["a", None], ["b", 1]),
+    ({"type": ["string", "null"], "enum": ["a", None]}, {}, ["a", None], ["b"]),
+    ({"allOf": [{"type": "object", "properties": NUMBER}], "nullable": True}, {}, [None, {"n": 1}], [{"n": "x"}, 1]),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2"}, {}, [[1, 2, 3]], [[], ["x"]])])
+def test_a_schema_judges_as_its_author_meant(schema, schemas, fitting, others):
+    document = describe(json_body({"type": "array", "items": schema}), method="post", components={"schemas": schemas})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert all(check({"body": [value]}) for value in fitting)
+    assert not any(check({"body": [value]}) for value in others)
 
 
 def test_references_lead_to_definitions_also_recursive_ones_and_two_of_one_name():
-    node = {"type": "object",
-            "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
+    node = {"type": "object", "properties": {"children": {"type": "array", "items": ref("Node")},
                                              "other": {"$ref": "#/x-defs/Node"}}}
-    document = describe(json_body({"$ref": "#/components/schemas/Node"}), method="post",
-                        components={"schemas": {"Node": node}},
+    document = describe(json_body(ref("Node")), method="post", components={"schemas": {"Node": node, "Unused": {}}},
                         **{"x-defs": {"Node": {"type": "integer", "nullable": True}}})
     tool = only(openapi_tools(document))
     names = sorted(tool.parameters["$defs"])
@@ -8587,21 +8170,40 @@ def test_references_lead_to_definitions_also_recursive_ones_and_two_of_one_name(
         "/x": {"post": {"x-schema": {"type": "array"}, **json_body({"$ref": "#/paths/~1x/post/x-schema"})}}})))
 
 
-def test_references_to_other_documents_are_read_from_resources_and_never_fetched():
-    with serving(http_answer(b"{}")) as (url, requests):
-        document = describe({"parameters": [{"$ref": "common.json#/p"}]})
-        document["paths"]["/y"] = {"$ref": f"{url}/items.json#/y"}
-        resources = {"common.json": {"p": parameter("q", {"$ref": "#/s"}),
-                                     "s": {"type": "array", "items": {"$ref": "more.json"}}},
-                     "more.json": {"type": "integer"}, f"{url}/items.json": {"y": {"get": {"operationId": "y"}}}}
-        first, second = openapi_tools(document, resources=resources)
-        assert first._validator.is_valid({"q": [1]}) and not first._validator.is_valid({"q": ["1"]})
-        del document["paths"]["/y"]
-        with pytest.warns(ToolRegWarning, match='op: refers to "common.json" \\(give that document in resources=\\)'):
-            assert openapi_tools(document) == []
-        assert requests == []
+def ring(size):
+    """Describe operations whose schemas refer to each other."""
+    schemas = {f"S{at}": {"type": "object", "properties": {"v": {"type": "integer"}, **{
+        f"to{step}": ref(f"S{(at + step) % size}") for step in (1, 7, 31)}}} for at in range(size)}
+    return {**describe(components={"schemas": schemas}), "paths": {
+        f"/p{at}": {"post": {"operationId": f"op{at}", **json_body(ref(f"S{at}"))}} for at in range(size)}}
 
 
+def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_grows_and_shared():
+    def seconds(size):
+        start = time.perf_counter()
+        assert len(openapi_tools(ring(size))) == size
+        return time.perf_counter() - start
+    assert seconds(300) < max(3, 40 * min(seconds(30) for _ in range(3)))
+    first, *others = openapi_tools(ring(50))
+    assert len(first.parameters["$defs"]) == 50
+    assert all(tool.parameters["$defs"] is first.parameters["$defs"] for tool in others)
+    assert "_validator" not in vars(first)      # compiled when it is first called
+    assert not first._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and first._validator.is_valid({"to7": {"v": 1}})
+
+
+@pytest.mark.parametrize("schemas", [
+    {"A": {"oneOf": [ref("A"), {"type": "string"}]}},
+    {"A": {"required": ["b"], "properties": {"b": ref("B")}}, "B": {"anyOf": [{"type": "string"}, {"oneOf": [ref("B")]}]}}])
+def test_an_operation_whose_schema_refers_to_itself_without_end_is_refused_at_once(schemas):
+    document = {**describe(components={"schemas": schemas}), "paths": {"/a": {
+        "post": {"operationId": "needs", **json_body(ref("A"))},
+        "get": {"operationId": "may", "parameters": [parameter("q", ref("A"))]}}}}
+    with pytest.warns(ToolRegWarning, match="- needs: .*refers to itself without end"):
+        tool = only(openapi_tools(document))
+    assert tool.name == "may" and "without end" in str(tool.metadata.extra["openapi"]["left_out"])
+
+
+# --- documents
 def test_a_document_may_be_a_dict_a_text_a_path_or_a_url_and_its_servers_may_be_relative(tmp_path):
     text = json.dumps(describe(servers=[{"url": "api/{v}", "variables": {"v": {"default": "v1"}}}]))
     (tmp_path / "api.json").write_text(text, "utf-8-sig")
@@ -8615,29 +8217,21 @@ def test_a_document_may_be_a_dict_a_text_a_path_or_a_url_and_its_servers_may_be_
         assert requests[1].startswith(b"GET /docs/api/v1/x ")
 
 
-def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
-    with pytest.raises(ToolDefinitionError) as caught:
-        openapi_tools("openapi: 3.0.0\n")
-    assert str(caught.value) == ("the OpenAPI document is not JSON: expecting value (line 1, column 1) "
-                                 "(of YAML write register_from_openapi(yaml.safe_load(text)))")
-
-
 @pytest.mark.parametrize("spec, text", [
+    ("openapi: 3.0.0\n", "the OpenAPI document is not JSON: expecting value (line 1, column 1) "
+                         "(of YAML write register_from_openapi(yaml.safe_load(text)))"),
     ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
-    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
-    ({"openapi": "3.1.0", "servers": [{"url": "https://{a}", "variables": {"a": 1}}], "paths": {"/a": {"get": {}}}},
-     "the OpenAPI document is malformed: "),
-    ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
-     "no server is named with its whole URL (write base_url=)"),
     ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got "4.0.0")'),
     ({"openapi": 3.3}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got 3.3)"),
-    ("{}", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ("[]\n", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
+    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
     ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
-    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
+    ({"openapi": "3.1.0", "servers": [{"url": "https://{a}", "variables": {"a": 1}}], "paths": {"/a": {"get": {}}}},
+     "the OpenAPI document cannot be read: "),
+    ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
+     "no server is named with its whole URL (write base_url=)"),
     ("no such file.json", "the OpenAPI document cannot be read: FileNotFoundError"),
     (None, "the OpenAPI document cannot be read: TypeError"),
-    (0, "the OpenAPI document cannot be read: TypeError"),
     ("no\0file", "the OpenAPI document cannot be read: ValueError"),
 ])
 def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, text):
@@ -8647,24 +8241,24 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
 
 
 @pytest.mark.parametrize("operation, reason", [
-    ({"parameters": [parameter("c", where="querystring", required=True)]}, "c: a querystring parameter of this name is not supported"),
+    ({"parameters": [parameter("c", where="querystring", required=True)]},
+     "c: a querystring parameter written as text is not supported"),
     ({"parameters": [parameter("d", style="matrix", required=True)]},
-     "d: the style matrix is not supported in a query parameter"),
-    ({"parameters": [parameter("c", where="cookie", style="cookie", required=True)]},
-     "c: the style cookie is not supported in a cookie parameter"),
+     "d: a query parameter written as matrix is not supported"),
     ({"parameters": [{"name": "j", "in": "query", "content": {"a/b": {}}, "required": True}]},
-     "j: a content of a/b is not supported in a query parameter"),
-    (json_body({"$recursiveRef": "#"}), "body: a schema with $recursiveRef is not supported"),
+     "j: a query parameter written as a/b is not supported"),
+    (json_body({"$dynamicRef": "#a"}), "body: a schema with $dynamicRef is not supported"),
+    (json_body({"$recursiveRef": "#"}), 'body: the reference "" leads nowhere'),
     (json_body({"$ref": "#"}), 'the reference "#" leads nowhere'),
     (json_body({"items": {"$ref": "#Anchor"}}), 'body: the reference "#Anchor" leads nowhere'),
+    ({"requestBody": {"$ref": "other.json#/b"}}, 'the reference "other.json#/b" leads nowhere (other documents are not '),
     ({"parameters": [parameter("p", where="path")]}, "the path and its parameters differ: p"),
-    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'a: the reference "#/no/where" leads nowhere'),
+    ({"parameters": [parameter("a", {"$ref": "#/no"}, required=True)]}, 'a: the reference "#/no" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
-    ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
-    ({"parameters": [1]}, "the OpenAPI document is malformed: TypeError"),
+    ({"parameters": [{"name": "a"}]}, "the OpenAPI document cannot be read: KeyError: 'in'"),
+    ({"parameters": [1]}, "the OpenAPI document cannot be read: TypeError"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
-    ({"servers": [{"url": "ftp://example.com"}]}, "no server is named with its whole URL (write base_url=)"),
-    ({"servers": [{"url": "https://u:p@example.com"}]}, "url: must be http:// or https:// with a host"),
+    ({"servers": [{"url": "https://u:p@example.com"}]}, "no server is named with its whole URL (write base_url=)"),
 ])
 def test_an_operation_that_is_not_supported_is_refused_by_name_and_the_others_register(operation, reason):
     document = describe(operation)
@@ -8674,35 +8268,76 @@ def test_an_operation_that_is_not_supported_is_refused_by_name_and_the_others_re
     assert [tool.name for tool in tools] == ["good"] and tools.refused["op"].startswith(reason)
 
 
-SERVERS = [{"url": "http://127.0.0.1:1/"}], [{"url": "http://127.0.0.1:2"}], [{"url": "http://127.0.0.1:3"}]
+def test_a_part_that_is_none_costs_itself():
+    document = describe({"parameters": [{"in": "body", "name": "b", "schema": {}}, None], "tags": [None],
+                         "security": None, "description": None, "requestBody": {"content": None}}, components=None)
+    document["paths"]["/x"].update(post=None, parameters=None, servers=None)
+    document["paths"].update({"/y": {"$ref": "other.json#/y"}, "pets": {"delete": {"operationId": "slash"}}})
+    with pytest.warns(ToolRegWarning, match=r'1 of 3 tools left out:\n- get /y: the reference "other.json#/y" leads'):
+        first, second = openapi_tools(document)
+    assert first.metadata.extra["openapi"]["left_out"] == ["b: a body parameter written as text is not supported"]
+    assert sent_by({**document, "paths": {"pets": document["paths"]["pets"]}}, {})[0].startswith("DELETE /pets ")
 
 
+def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the_operation():
+    schema = {"properties": {"a": {"$ref": "#/no"}, "b": {}}}
+    document = describe({"parameters": [parameter("p", {"$ref": "#/no"})], **json_body(schema)}, method="post")
+    told = 'the reference "#/no" leads nowhere (other documents are not read)'
+    tool = only(openapi_tools(document))
+    assert tool.parameters["properties"] == {"b": {}}
+    assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
+    schema["required"] = ["a"]
+    with pytest.warns(ToolRegWarning):
+        assert openapi_tools(document).refused == {"op": f"a: {told}"}
+
+
+def test_the_reasons_of_many_refusals_are_grouped_and_at_most_twenty():
+    document = describe()
+    bad = {"requestBody": {"$ref": "#/no"}}
+    document["paths"] = {f"/{at}": {"post": bad if at < 50 else {"parameters": [parameter(f"p{at}", where="path")]}}
+                         for at in range(100)} | document["paths"]
+    with pytest.warns(ToolRegWarning, match="OpenAPI: 100 of 101 tools left out:") as caught:
+        openapi_tools(document)
+    lines = str(caught[0].message).splitlines()
+    assert len(lines) == 22 and ' and 30 more: the reference "#/no" leads nowhere' in lines[1]
+    assert lines[-1] == "- and 31 more reasons"
+
+
+# --- servers and secrets
 def test_the_nearest_server_counts_and_base_url_counts_before_all():
-    document = describe(servers=SERVERS[0])
+    document = describe()
     path = document["paths"]["/x"]
-    for node, servers in ((document, SERVERS[0]), (path, SERVERS[1]), (path["get"], SERVERS[2])):
-        node["servers"] = servers
-        with pytest.raises(HttpError, match=f"^{servers[0]['url'].rstrip('/')}: ConnectionRefusedError"):
+    for port, node in enumerate((document, path, path["get"]), 1):
+        node["servers"] = [{"url": f"http://127.0.0.1:{port}/"}]
+        with pytest.raises(HttpError, match=f"^http://127.0.0.1:{port}: ConnectionRefusedError"):
             only(openapi_tools(document)).run({})
     with serving(http_answer(b"ok")) as (url, requests):
         only(openapi_tools(document, base_url=url + "/v1/")).run({})
     assert requests[0].startswith(b"GET /v1/x ")
-    for url in ("ftp://x", "https://x?y=1", "https://x#y", "https://u:p@x", "x"):
-        with pytest.raises(ToolRegError, match="url"):
+    for url in ("ftp://x", "https://x?y=1", "https://x#y", "https://u:p@x", "x", ""):
+        with pytest.raises(ToolDefinitionError, match="^no server is named with its whole URL"):
             openapi_tools(document, base_url=url)
 
 
+@pytest.mark.parametrize("servers, base", [
+    ([{"url": "https://{region}.invalid:{port}/v1/", "variables": {
+        "region": {"enum": ["eu", "us"]}, "port": {"default": 8443}}}], "https://eu.invalid:8443"),
+    ([{"url": "https://{left}.invalid"}, {"url": "https://b.invalid"}], "https://b.invalid"), (None, None), ([{}], None)])
+def test_a_server_is_one_whose_whole_url_is_known(servers, base):
+    with pytest.raises(ToolRegError, match=f"^{base}: " if base else "^no server is named with its whole URL"):
+        only(openapi_tools({**describe(), "servers": servers})).run({})
+
+
 SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
-           "q": {"type": "apiKey", "in": "query", "name": "key"},
+           "q": {"type": "apiKey", "in": "query", "name": "key"}, "o": {"type": "oauth2"},
            "basic": {"type": "http", "scheme": "Basic"}, "bearer": {"type": "http", "scheme": "bearer"},
-           "o": {"type": "oauth2"},
            "c": {"type": "apiKey", "in": "cookie", "name": "c"}, "d": {"type": "http", "scheme": "digest"}}
 
 
 @pytest.mark.parametrize("security, auth, sent", [
     ([{"k": []}], {"k": "secret"}, "\r\nx-key: secret\r\n"),
-    ([{"q": []}], {"q": "secret&"}, "GET /x?key=secret%26 "),
-    ([{"c": []}], {"c": "secret=; "}, "\r\ncookie: c=secret=;%20\r\n".replace(";", "%3B")),
+    ([{"q": []}], {"q": "secret&"}, "GET /x?n=1&key=secret%26 "),
+    ([{"c": []}], {"c": "secret=; "}, "\r\ncookie: c=secret=%3B%20\r\n"),
     ([{"basic": []}], {"basic": ("u", "secret")}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"basic": []}], {"basic": "u:secret"}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"bearer": []}], {"bearer": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
@@ -8715,42 +8350,42 @@ def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(securi
     tool = only(openapi_tools(document, auth=auth))
     assert list(tool.parameters["properties"]) == ["o"]
     assert "secret" not in repr(tool) + repr(vars(tool)["func"]) and "dTp" not in repr(tool)
-    request, _ = sent_by(document, {"o": {"key": "of the model"}}, auth=auth)
-    assert sent in request and "no" not in request.split("\r\n\r\n")[0].split("x-key")[-1][:8]
-    assert ("of%20the%20model" in request) == ("q" not in auth)
+    request, _ = sent_by(document, {"o": {"n": 1, "key": "of the model"}}, auth=auth)
+    assert sent in request and "of%20the%20model" not in request
     document["security"], document["paths"]["/x"]["get"]["security"] = security, []
     with pytest.warns(ToolRegWarning, match="is sent with no operation"):
-        assert "secret" not in sent_by(document, {}, auth=auth)[0] and "dTp" not in sent_by(document, {}, auth=auth)[0]
+        assert not re.search("secret|dTp", sent_by(document, {}, auth=auth)[0])
 
 
 def test_a_secret_that_no_operation_sends_or_half_of_what_one_wants_is_told():
     document = describe({"security": [{"k": [], "q": []}]}, components={"securitySchemes": SCHEMES})
     with pytest.warns(ToolRegWarning, match="^auth: k is sent with no operation"):
         openapi_tools(document, auth={"k": "secret"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        openapi_tools(document, auth={"k": "secret", "q": "secret"})
+    openapi_tools(document, auth={"k": "secret", "q": "secret"})        # in tests, a warning is an error
 
 
-def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_request():
-    document = describe({"parameters": [parameter("X-Token", where="header", required=True)]},
-                        components={"securitySchemes": SCHEMES})
-    for auth, text in (({"d": "1"}, 'auth: "d" is not supported (http digest)'),
-                       ({"x": "1"}, 'auth: "x" is no security scheme of the document'),
-                       ({"k": None}, 'auth: "k" must be text (got NoneType)'),
-                       ("secret", "auth: must be a dict of security scheme -> secret")):
-        with pytest.raises(ToolDefinitionError) as caught:
-            openapi_tools(document, auth=auth)
-        assert str(caught.value) == text
-    request, _ = sent_by(describe(json_body({"type": "array"}), method="post"), {"body": []},
-                         headers={"Content-Type": "a/b"})
-    assert "\r\ncontent-type: a/b\r\n" in request
-    request, result = sent_by(document, {}, headers={"X-Token": "mine", "Accept": "text/x"})
-    assert "\r\nx-token: mine\r\n" in request and "\r\naccept: text/x\r\n" in request and not result.is_error
+@pytest.mark.parametrize("auth, text", [
+    ({"d": "1"}, 'auth: "d" is not supported (http digest)'),
+    ({"x": "1"}, 'auth: "x" must be a security scheme of the document, with text'),
+    ({"k": None}, 'auth: "k" must be a security scheme of the document, with text'),
+    ("secret", "auth: must be a dict of security scheme -> secret")])
+def test_credentials_that_cannot_be_used_are_refused(auth, text):
+    with pytest.raises(ToolDefinitionError) as caught:
+        openapi_tools(describe(components={"securitySchemes": SCHEMES}), auth=auth)
+    assert str(caught.value) == text
+
+
+def test_headers_are_for_every_request():
+    document = describe({"parameters": [parameter("X-Token", where="header", required=True)],
+                         **json_body({"type": "array"})}, method="post")
+    request, result = sent_by(document, {"body": []}, headers={"X-Token": "mine", "Accept": "a/b", "Content-Type": "c/d"})
+    assert "\r\nx-token: mine\r\n" in request and "\r\naccept: a/b\r\n" in request and not result.is_error
+    assert "\r\ncontent-type: c/d\r\n" in request
     with pytest.raises(HttpError, match="headers: X-Token must be text without control characters"):
         openapi_tools(document, headers={"X-Token": "a\r\nb: c"})
 
 
+# --- answers
 @pytest.mark.parametrize("answer, content, value", [
     (http_answer(b'{"a": [1.5, "\xc3\xa4"]}', content_type="application/problem+json"), '{"a": [1.5, "ä"]}',
      {"a": [1.5, "ä"]}),
@@ -8782,70 +8417,17 @@ def test_a_server_that_cannot_be_reached_or_is_slow_is_an_error_result():
     assert "HttpError: http://127.0.0.1:1: ConnectionRefusedError" in ToolRegistry([refused]).invoke("op", {}).content
     with serving(drip) as (url, _):
         slow = only(openapi_tools(describe(), base_url=url, timeout=0.2))
-        result = ToolRegistry([slow]).invoke("op", {})
-    assert isinstance(result.error, ToolTimeoutError) and result.is_error
-    _, result = sent_by(describe(), {}, http_answer(b"1", content_length=9))
-    assert result.is_error and "IncompleteRead" in result.content
+        assert isinstance(ToolRegistry([slow]).invoke("op", {}).error, ToolTimeoutError)
 
 
-def test_cookies_are_sent_and_several_are_one_header():
-    document = describe({"parameters": [parameter("a", where="cookie"),
-                                        parameter("b", {"type": "array"}, "cookie", explode=False)]})
-    assert "\r\ncookie: a=x%3B%20y; b=1,2\r\n" in sent_by(document, {"a": "x; y", "b": [1, 2]})[0]
-    assert "cookie" not in sent_by(document, {})[0]
-
-
-@pytest.mark.parametrize("where, given", [("query", {"q": "a\ud800"}), ("path", {"p": "\udfff"}),
-                                          ("query", {"o": {"\ud800": "x"}})])
-def test_half_a_character_in_an_address_is_an_error_that_the_model_can_mend(where, given):
-    document = describe({"parameters": [parameter("p", where="path"), parameter("q"),
-                                        parameter("o", {"type": "object"})]}, "/x/{p}")
-    request, result = sent_by(document, {"p": "p", **given})
-    assert request is None and result.content == ("Error: a value holds half a character (a lone surrogate)\n"
-                                                  "Fix the arguments and call the tool again.")
-
-
-@pytest.mark.parametrize("servers, base", [
-    ([{"url": "https://{region}.invalid:{port}/v1/", "variables": {"region": {"enum": ["eu", "us"]},
-                                                                   "port": {"default": 8443}}}], "https://eu.invalid:8443"),
-    ([{"url": "https://{left}.invalid"}, {"url": "https://b.invalid"}], "https://b.invalid"), (None, None), ([{}], None)])
-def test_a_server_is_one_whose_whole_url_is_known(servers, base):
-    document = {**describe(), "servers": servers}
-    if base is None:
-        with pytest.raises(ToolDefinitionError, match="^no server is named with its whole URL"):
-            openapi_tools(document)
-    else:
-        with pytest.raises(HttpError, match=f"^{base}: "):
-            only(openapi_tools(document)).run({})
-
-
-def test_a_path_item_or_a_parameter_that_is_none_costs_itself():
-    document = describe({"parameters": [{"in": "body", "name": "b", "schema": {}}]})
-    document["paths"].update({"/y": {"$ref": "other.json#/y"}, "pets": {"delete": {"operationId": "slash"}}})
-    with pytest.warns(ToolRegWarning, match=r'1 of 3 tools left out:\n- get /y: refers to "other.json"'):
-        first, second = openapi_tools(document)
-    assert first.metadata.extra["openapi"]["left_out"] == ["b: a body parameter of this name is not supported"]
-    assert sent_by({**document, "paths": {"pets": document["paths"]["pets"]}}, {})[0].startswith("DELETE /pets ")
-
-
-def test_a_query_in_the_key_of_a_path_goes_into_the_query():
-    document = describe({"parameters": [parameter("id", where="path"), parameter("q")]}, "/x/{id}?beta=true#note")
-    assert sent_by(document, {"id": "1", "q": "y"})[0].startswith("GET /x/1?beta=true&q=y HTTP/1.1\r\n")
-
-
-def form_body(content_type, properties, **more):
-    return describe({"requestBody": {"content": {content_type: {
-        "schema": {"type": "object", "properties": properties}, **more}}}}, method="post")
-
-
-def test_a_form_is_nested_as_its_encoding_says_and_an_empty_one_is_no_body():
-    document = form_body("application/x-www-form-urlencoded", {"a": {"type": "object"}, "l": {"type": "array"},
-                                                               "j": {"type": "array"}},
-                         encoding={"a": {"style": "deepObject", "explode": True}, "l": {"style": "deepObject"},
-                                   "j": {"contentType": "application/json"}})
-    request, _ = sent_by(document, {"a": {"b": {"c": 1}}, "l": [{"x": 1}, "y"], "j": [1]})
+# --- forms and files
+def test_a_form_is_nested_as_its_encoding_says():
+    schema = {"type": "object", "properties": {"a": {"type": "object"}, "l": {"type": "array"}, "j": {"type": "array"}}}
+    request, _ = sent_by(describe(body_of("application/x-www-form-urlencoded", schema, {
+        "a": {"style": "deepObject", "explode": True}, "l": {"style": "deepObject"},
+        "j": {"contentType": "application/json"}}), method="post"), {
+            "a": {"b": {"c": 1}}, "l": [{"x": 1}, "y"], "j": [1]})
     assert request.endswith("\r\n\r\na%5Bb%5D%5Bc%5D=1&l%5B0%5D%5Bx%5D=1&l%5B1%5D=y&j=%5B1%5D")
-    assert "content-type" not in sent_by(document, {})[0]
 
 
 def parts_of(request):
@@ -8860,19 +8442,18 @@ def parts_of(request):
 
 
 def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
-    document = form_body("multipart/form-data", {
+    schema = {"type": "object", "properties": {
         "note": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "object"}, "tags": {"type": "array"},
-        "file": {"type": "string", "format": "binary"},
+        "file": {"type": "string", "format": "binary"}, "csv": {"type": "string", "contentMediaType": "text/csv"},
         "image": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
-        "csv": {"type": "string", "contentMediaType": "text/csv"},
-        "many": {"type": "array", "items": {"anyOf": [{"type": "string", "format": "binary"}, {"type": "null"}]}}},
-        encoding={"csv": {"contentType": "text/csv"}})
+        "many": {"type": "array", "items": {"anyOf": [{"type": "string", "format": "binary"}, {"type": "null"}]}}}}
+    document = describe(body_of("multipart/form-data", schema, {"csv": {"contentType": "text/csv"}}), method="post")
     with serving(http_answer(b"ok")) as (url, requests):
         tool = only(openapi_tools(document, base_url=url))
         assert tool.parameters["properties"]["file"] == {"type": "string", "description": "the file's text"}
-        result = ToolRegistry([tool]).invoke("op", {"note": "ü", "n": 1, "o": {"a": 1}, "tags": ["x", "y"],
-                                                    "file": "text", "image": "/9g=", "csv": "a,b",
-                                                    "many": ["1", "2"]})
+        result = ToolRegistry([tool]).invoke("op", {
+            "note": "ü", "n": 1, "o": {"a": 1}, "tags": ["x", "y"], "file": "text", "image": "/9g=", "csv": "a,b",
+            "many": ["1", "2"]})
         assert result.content == "ok"
         assert parts_of(requests[0]) == [
             ("note", None, None, "ü".encode()), ("n", None, None, b"1"), ("o", None, "application/json", b'{"a": 1}'),
@@ -8886,178 +8467,17 @@ def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
         assert "a file is not base64" in ToolRegistry([tool]).invoke("op", {"image": "?"}).content
 
 
-def test_a_raw_body_is_text_of_a_model_or_bytes_of_a_program():
-    document = describe({"requestBody": {"content": {"application/octet-stream": {}}, "required": True}}, method="put")
-    request, _ = sent_by(document, {"body": "ü"})
-    assert request.endswith("\r\n\r\nü") and "\r\ncontent-type: application/octet-stream\r\n" in request
+def test_a_raw_body_is_bytes_of_a_program_too():
     with serving(http_answer(b"ok")) as (url, requests):
-        only(openapi_tools(document, base_url=url))(body=b"\xff")
+        only(openapi_tools(describe(body_of("application/octet-stream"), method="put"), base_url=url))(body=b"\xff")
     assert requests[0].endswith(b"\r\n\r\n\xff")
 
 
 def test_a_media_type_may_be_a_reference_and_the_best_of_several_is_sent():
     document = describe({"requestBody": {"required": True, "content": {
         "application/xml": {}, "application/json": {"$ref": "#/components/mediaTypes/M"}}}}, method="post",
-        components={"mediaTypes": {"M": {"schema": {"properties": {"a": {"type": "integer"}}}}}})
-    assert sent_by(document, {"a": 1})[0].endswith('\r\n\r\n{"a": 1}')
-
-
-PET = {"type": "object", "properties": {"kind": {"type": "string"}, "name": {"type": "string"}},
-       "required": ["kind"], "discriminator": {"propertyName": "kind"}}
-
-
-@pytest.mark.parametrize("mapping", [None, {"Cat": "#/components/schemas/Cat", "Dog": "Dog"}])
-def test_what_the_kinds_of_a_schema_add_is_offered_and_sent(mapping):
-    def kind(more):
-        return {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"type": "object", "properties": more}]}
-    pet = {**PET, "discriminator": {**PET["discriminator"], **({"mapping": mapping} if mapping else {})}}
-    document = describe(json_body({"$ref": "#/components/schemas/Pet"}), method="post", components={"schemas": {
-        "Pet": pet, "Cat": kind({"lives": {"type": "integer"}}), "Dog": kind({"breed": {"type": "string"}})}})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert check({"body": {"kind": "Cat", "name": "n", "lives": 9}})
-    for wrong in ({"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"kind": "Dog", "name": 5}, {"lives": 9}):
-        assert not check({"body": wrong})
-
-
-def test_a_mapping_says_which_value_a_branch_wants():
-    document = describe(json_body({"oneOf": [{"$ref": "#/components/schemas/A"}, {"$ref": "#/components/schemas/B"}],
-                                   "discriminator": {"propertyName": "k", "mapping": {"a": "#/components/schemas/A"}}}),
-                        method="post", components={"schemas": {
-                            "A": {"type": "object", "properties": {"k": {"type": "string"}}},
-                            "B": {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}}})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert check({"body": {"k": "a"}}) and check({"body": {"k": "b"}}) and not check({"body": {"k": "c"}})
-
-
-@pytest.mark.parametrize("schema", [
-    {"allOf": [{"required": ["id", "n"]}, {"properties": {"id": {"readOnly": True}, "n": {}}}]},
-    {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {"id": {"readOnly": True}, "n": {}}}]},
-    {"allOf": [{"$ref": "#/components/schemas/Read"}], "required": ["id", "n"]},
-    {"properties": {"id": {"$ref": "#/components/schemas/Id"}, "n": {}}, "required": ["id", "n"]}])
-def test_what_is_read_only_is_not_asked_for_however_it_is_said(schema):
-    document = describe(json_body(schema), method="post", components={"schemas": {
-        "Id": {"type": "integer", "readOnly": True}, "Base": {"required": ["id", "n"]},
-        "Read": {"properties": {"id": {"readOnly": True}, "n": {}}}}})
-    tool = only(openapi_tools(document))
-    given = {"n": 1} if "n" in tool.parameters["properties"] else {"body": {"n": 1}}
-    assert tool._validator.is_valid(given) and "id" not in tool.parameters["properties"]
-    assert not tool._validator.is_valid({"body": {}} if "body" in given else {})
-
-
-def test_schemas_hold_what_a_model_can_use_and_what_is_malformed_costs_itself():
-    schema = {"type": "object", "title": "T", "x-y": 1, "required": ["a"], "properties": {
-        "a": {"type": "strange", "pattern": "^[\\w-\\.]+$", "title": "A", "description": "D", "required": True},
-        "b": {"type": "string", "minLength": "3", "deprecated": True, "enum": ["x"]}, "title": {"title": "is a title"}}}
-    document = describe({**json_body(schema), "deprecated": True, "summary": "S"}, method="post",
-                        components={"schemas": {"Unused": {"type": "integer"}}})
-    tool = only(openapi_tools(document))
-    assert tool.parameters == {"type": "object", "required": ["a"], "additionalProperties": False, "properties": {
-        "a": {"description": "D"}, "b": {"type": "string", "deprecated": True, "enum": ["x"]}, "title": {}}}
-    assert tool.description == "S\n\nDeprecated."
-    assert tool.metadata.extra["openapi"] == {"method": "POST", "path": "/x", "deprecated": True, "left_out": []}
-
-
-def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the_operation():
-    nowhere = {"$ref": "other.json#/A"}
-    document = describe({"parameters": [parameter("p", nowhere)], **json_body(
-        {"properties": {"a": nowhere, "b": {"properties": {"c": nowhere, "d": {"default": datetime.date(2020, 1, 2)}}}},
-         "required": ["b"]})}, method="post")
-    tool = only(openapi_tools(document))
-    assert tool.parameters["properties"] == {"b": {"properties": {"d": {"default": "2020-01-02"}}}}
-    told = 'refers to "other.json" (give that document in resources=)'
-    assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
-    document["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
-    with pytest.warns(ToolRegWarning):
-        assert openapi_tools(document).refused == {"op": f"a: {told}"}
-
-
-def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
-    closed = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
-    document = describe(json_body({"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"b": {}}}]}),
-                        method="post", components={"schemas": {"A": closed}})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
-
-
-@pytest.mark.parametrize("inner", [{"description": "the one above"}, {"properties": {"n": {"minimum": 5}}}])
-def test_an_allof_within_a_schema_may_extend_that_schema(inner):
-    node = {"type": "object", "properties": {"n": {"type": "integer"}, "id": {"readOnly": True},
-                                             "up": {"allOf": [{"$ref": "#/components/schemas/Node"}, inner]}},
-            "required": ["n", "id"], "additionalProperties": False}
-    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Node"}}), method="post",
-                        components={"schemas": {"Node": node}})
-    tool = only(openapi_tools(document))
-    assert tool.parameters["$defs"].keys() == {"Node", "Node_extended"}
-    check = tool._validator.is_valid
-    assert check({"body": [{"n": 1, "up": {"n": 5, "up": {"n": 6}}}]})
-    assert not check({"body": [{"n": 1, "up": {"n": 5, "up": {"n": "x"}}}]}) and not check({"body": [{"up": {"n": 5}}]})
-
-
-def test_branches_of_branches_are_read_once():
-    deep = {f"S{at}": {"allOf": [{"$ref": f"#/components/schemas/S{at + 1}"}] * 2} for at in range(60)}
-    document = describe(json_body({"$ref": "#/components/schemas/S0"}), method="post", components={
-        "schemas": {**deep, "S60": {"type": "object", "properties": {"n": {"type": "integer"}}}}})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert check({"body": {"n": 1}}) and not check({"body": {"n": "x"}})
-
-
-def test_what_extends_a_schema_that_holds_itself_may_hold_itself_in_its_place():
-    base = {"type": "object", "properties": {"up": {"$ref": "#/components/schemas/Base"}}}
-    node = {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {
-        "up": {"$ref": "#/components/schemas/Node"}, "n": {"type": "integer"}}}]}
-    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Node"}}), method="post",
-                        components={"schemas": {"Base": base, "Node": node}})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert check({"body": [{"up": {"up": {"n": 1}}}]}) and not check({"body": [{"up": {"up": {"n": "x"}}}]})
-
-
-def test_a_schema_that_holds_itself_by_a_recursive_reference_is_said_as_a_definition():
-    either = {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}
-    tree = {"$recursiveAnchor": True, "type": "object", "properties": {"all": {"type": "array", "items": either}},
-            "required": ["all"]}
-    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}), method="post",
-                        components={"schemas": {"Tree": tree}})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert check({"body": [{"all": [1, {"all": [2]}]}]}) and not check({"body": [{"all": [{"all": ["x"]}]}]})
-
-
-@pytest.mark.parametrize("base, reference", [
-    ({"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, {"$ref": "#/components/schemas/Pet"}),
-    ({"kind": {"type": "string"}}, {"allOf": [{"$ref": "#/components/schemas/Pet"}], "nullable": True}),
-    ({"kind": {"type": "string"}}, {"$ref": "#/components/schemas/Pet", "nullable": True})])
-def test_kinds_are_told_apart_also_where_the_base_lists_them_or_stands_in_an_allof_alone(base, reference):
-    def kind(more):
-        return {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"type": "object", "properties": more}]}
-    pet = {**PET, "properties": base, "additionalProperties": False}
-    document = describe(json_body({"properties": {"pet": reference}}), method="post", components={"schemas": {
-        "Pet": pet, "Cat": kind({"lives": {"type": "integer"}}), "Dog": kind({"breed": {"type": "string"}})}})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert check({"pet": {"kind": "Cat", "lives": 9}}) and check({"pet": {"kind": "Dog", "breed": "b"}})
-    for wrong in ({"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}):
-        assert not check({"pet": wrong})
-
-
-@pytest.mark.parametrize("schema, fits, does_not_fit", [
-    ({"type": "string", "nullable": True, "enum": ["a", None]}, ["a", None], ["b", 1]),
-    ({"type": ["string", "null"], "enum": ["a", None]}, ["a", None], ["b"]),
-    ({"allOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}], "nullable": True}, [None, {"n": 1}],
-     [{"n": "x"}, 1]),
-    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None}, [{}, {"a": 1}], [1]),
-    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2", "required": True}, [[1, 2, 3]],
-     [[], ["x"]]),
-    ({"type": "object", "required": ["a", "a"], "properties": {"a": None}}, [{"a": 1}], [{}]),
-    ({"type": "object", "patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}},
-     [{"x": 1, "b": 2}], [{"x": "1"}])])
-def test_a_schema_that_is_written_oddly_means_what_its_author_meant(schema, fits, does_not_fit):
-    document = describe(json_body({"type": "object", "properties": {"v": schema}, "required": ["v"]}), method="post")
-    check = only(openapi_tools(document))._validator.is_valid
-    assert all(check({"v": value}) for value in fits) and not any(check({"v": value}) for value in does_not_fit)
-
-
-def test_definitions_are_said_once_and_shared_by_all_that_need_the_same():
-    first, *others = openapi_tools(ring(30))
-    assert len(first.parameters["$defs"]) == 30
-    assert all(tool.parameters["$defs"] is first.parameters["$defs"] for tool in others)
+        components={"mediaTypes": {"M": {"schema": {"properties": NUMBER}}}})
+    assert sent_by(document, {"n": 1})[0].endswith('\r\n\r\n{"n": 1}')
 
 
 def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_them():
@@ -9065,19 +8485,17 @@ def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_th
     created = {"anyOf": [{"type": "object", "properties": {"gt": {"type": "integer"}, "lte": {"type": "integer"}}},
                          {"type": "integer"}]}
     expand = {"type": "array", "items": {"type": "string", "maxLength": 5000}}
+    form = "application/x-www-form-urlencoded"
     listed = describe({"parameters": [parameter("created", created, **deep), parameter("expand", expand, **deep)],
-                       "requestBody": {"content": {"application/x-www-form-urlencoded": {
-                           "encoding": {}, "schema": {"type": "object", "properties": {}}}}}})
+                       **body_of(form, {"type": "object", "properties": {}}, {})})
     request, _ = sent_by(listed, {"created": {"gt": 1, "lte": 2}, "expand": ["data.customer"]})
     assert request.startswith("GET /x?created%5Bgt%5D=1&created%5Blte%5D=2&expand%5B0%5D=data.customer HTTP/1.1\r\n")
-    assert "content-type" not in request
-    assert sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
-    made = describe({"requestBody": {"content": {"application/x-www-form-urlencoded": {
-        "encoding": {"metadata": deep, "items": deep}, "schema": {"type": "object", "properties": {
-            "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
-                "price": {"type": "string"}}}},
-            "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
-                                   {"enum": [""], "type": "string"}]}}}}}}}, method="post")
+    assert "content-type" not in request and sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
+    made = describe(body_of(form, {"type": "object", "properties": {
+        "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
+            "price": {"type": "string"}}}},
+        "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
+                               {"enum": [""], "type": "string"}]}}}, {"metadata": deep, "items": deep}), method="post")
     request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}})
     assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v")
     assert sent_by(made, {"metadata": ""})[0].endswith("\r\n\r\nmetadata=")
@@ -9085,42 +8503,38 @@ def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_th
 
 def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what_it_needs():
     meta = {"type": "object", "description": "M", "properties": {"name": {"type": "string"}, "owner": {
-        "allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}}}}
-    pod = {"type": "object", "properties": {
-        "metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}, "description": "D"},
+        "allOf": [ref("io.k8s.Meta")], "default": {}}}}
+    pod = {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod"}], "properties": {
+        "metadata": {"allOf": [ref("io.k8s.Meta")], "default": {}, "description": "D"},
         "port": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
-        "status": {"type": "object", "readOnly": True}},
-        "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod", "version": "v1"}]}
-    document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")], "requestBody": {
-        "required": True, "content": {"*/*": {"schema": {"$ref": "#/components/schemas/io.k8s.Pod"}}}}},
-        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0",
-        components={"schemas": {"io.k8s.Meta": meta, "io.k8s.Pod": pod, "io.k8s.Other": {"type": "object"}}})
+        "status": {"type": "object", "readOnly": True}}}
+    document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")],
+                         **body_of("*/*", ref("io.k8s.Pod"), required=True)},
+                        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0",
+                        components={"schemas": {"io.k8s.Meta": meta, "io.k8s.Pod": pod, "io.k8s.Other": {}}})
     tool = only(openapi_tools(document))
     assert list(tool.parameters["properties"]) == ["namespace", "dryRun", "metadata", "port"]
     assert list(tool.parameters["$defs"]) == ["io_k8s_Meta"] and "x-kubernetes" not in str(tool.parameters)
-    request, _ = sent_by(document, {"namespace": "n", "metadata": {"name": "p", "owner": {"name": "o"}}, "port": "http"})
+    sent = {"metadata": {"name": "p", "owner": {"name": "o"}}, "port": "http"}
+    request, _ = sent_by(document, {"namespace": "n", **sent})
     assert request.startswith("POST /api/v1/namespaces/n/pods HTTP/1.1\r\n")
-    assert json.loads(request.partition("\r\n\r\n")[2]) == {"metadata": {"name": "p", "owner": {"name": "o"}},
-                                                             "port": "http"}
+    assert json.loads(request.partition("\r\n\r\n")[2]) == sent
 
 
 def test_what_an_independent_reader_reads_in_headers_cookies_and_forms_are_the_arguments():
     import urllib.parse
     form = {"type": "object", "properties": {"s": {"type": "string"}, "many": {"type": "array"}}, "required": ["s"]}
     places = [parameter("X-A", where="header"), parameter("c", where="cookie")]
-
-    def body(media_type):
-        return describe({"parameters": places, "requestBody": {"required": True, "content": {
-            media_type: {"schema": form}}}}, method="post")
     with serving(http_answer(b"ok")) as (url, requests):
-        urlencoded, multipart = (only(openapi_tools(body(kind), base_url=url)) for kind in (
-            "application/x-www-form-urlencoded", "multipart/form-data"))
-        text = st.text(st.characters(blacklist_categories=["Cs"]), max_size=8)
+        urlencoded, multipart = (only(openapi_tools(describe(
+            {"parameters": places, **body_of(media_type, form)}, method="post"), base_url=url))
+            for media_type in ("application/x-www-form-urlencoded", "multipart/form-data"))
+        text = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\r"), max_size=8)
         plain = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
 
         @given(plain, text, text, st.lists(text, max_size=3))
         @settings(max_examples=25)
-        @example("a,b", "; x=1", '"\r\n--', ["&", "=", ""])
+        @example("a,b", "; x=1", '"\n--', ["&", "=", ""])
         def same(header, cookie, single, many):
             for tool in (urlencoded, multipart):
                 assert tool.run({"X-A": header, "c": cookie, "s": single, "many": many}) == "ok"
@@ -9129,56 +8543,8 @@ def test_what_an_independent_reader_reads_in_headers_cookies_and_forms_are_the_a
                 assert fields["x-a"] == header and urllib.parse.unquote(fields["cookie"]) == f"c={cookie}"
                 pairs = ([(name, data.decode()) for name, _, _, data in parts_of(requests[-1])] if tool is multipart
                          else urllib.parse.parse_qsl(sent.decode(), keep_blank_values=True))
-                expected = [("s", single), *(("many", each) for each in many)]
-                lines = [(name, each.replace("\r\n", "\n").replace("\r", "\n")) for name, each in pairs]
-                assert (lines if tool is multipart else pairs) == [
-                    (name, each.replace("\r\n", "\n").replace("\r", "\n") if tool is multipart else each)
-                    for name, each in expected]
+                assert pairs == [("s", single), *(("many", each) for each in many)]
         same()
-
-
-def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
-    document = describe({"parameters": [parameter(name, description="When") for name in ("D", "D<", "D>")]})
-    tool = only(openapi_tools(document))
-    assert [schema["description"] for schema in tool.parameters["properties"].values()] == [
-        "When", "When (sent as D<)", "When (sent as D>)"]
-    name = list(tool.parameters["properties"])[2]
-    assert sent_by(document, {name: "x"})[0].startswith("GET /x?D%3E=x ")
-
-
-def test_null_where_a_part_of_an_operation_could_stand_costs_nothing():
-    document = describe({"tags": [None], "parameters": [None], "security": None, "description": None,
-                         "requestBody": {"content": None}}, components=None)
-    document["paths"]["/x"].update(post=None, parameters=None, servers=None)
-    document["paths"]["/y"] = {"trace": {}, "options": {}}
-    assert only(openapi_tools(document)).name == "op"
-
-
-def test_operations_are_chosen_by_ids_tags_methods_and_paths_and_keep_their_names():
-    document = describe()
-    document["paths"] = {"/a": {"get": {"operationId": "x y", "tags": ["t"]}, "delete": {"operationId": "d"}},
-                         "/a/{b}/c": {"get": {"operationId": "x_y", "parameters": [parameter("b", where="path")]}},
-                         "/b": {"get": {"operationId": "x.y"}}}
-    names = {tool.metadata.extra["openapi"]["path"]: tool.name for tool in openapi_tools(document, include="get")}
-    for include, exclude, paths in ((["t"], (), ["/a"]), (["/a*"], ["delete"], ["/a", "/a/{b}/c"]),
-                                    (None, ["GET"], ["/a"]), (["x.y", "t"], "/b", ["/a"])):
-        chosen = openapi_tools(document, include=include, exclude=exclude)
-        assert [tool.metadata.extra["openapi"]["path"] for tool in chosen] == paths
-        assert all(tool.name in (*names.values(), "d") for tool in chosen)
-    with pytest.raises(ToolDefinitionError, match=r'has no operations "delet" of exclude= \(near: DELETE\)'):
-        openapi_tools(document, exclude=["delet"])
-
-
-def test_the_reasons_of_many_refusals_are_grouped_and_at_most_twenty():
-    document = describe()
-    bad = {"requestBody": {"$ref": "#/no"}}
-    document["paths"] = {f"/{at}": {"post": bad if at < 50 else {"parameters": [parameter(f"p{at}", where="path")]}}
-                         for at in range(100)} | document["paths"]
-    with pytest.warns(ToolRegWarning, match="OpenAPI: 100 of 101 tools left out:") as caught:
-        openapi_tools(document)
-    lines = str(caught[0].message).splitlines()
-    assert len(lines) == 22 and lines[1].endswith(' and 30 more: the reference "#/no" leads nowhere')
-    assert lines[-1] == "- and 31 more reasons"
 
 
 SWAGGER = {
@@ -9192,11 +8558,8 @@ SWAGGER = {
             "parameters": [{"in": "path", "name": "id", "required": True, "type": "string"}],
             "put": {"operationId": "put", "security": [{"b": []}], "parameters": [
                 {"$ref": "#/parameters/limit"},
-                {"in": "query", "name": "csv", "type": "array", "items": {"type": "string"}},
-                {"in": "query", "name": "multi", "type": "array", "items": {}, "collectionFormat": "multi"},
-                {"in": "query", "name": "pipes", "type": "array", "items": {}, "collectionFormat": "pipes"},
-                {"in": "query", "name": "ssv", "type": "array", "items": {}, "collectionFormat": "ssv"},
-                {"in": "query", "name": "tsv", "type": "array", "items": {}, "collectionFormat": "tsv"},
+                *({"in": "query", "name": name, "type": "array", "items": {}, **more} for name, more in (
+                    ("csv", {}), *((name, {"collectionFormat": name}) for name in ("multi", "pipes", "ssv", "tsv")))),
                 {"in": "body", "name": "b", "required": True, "schema": {"$ref": "#/definitions/Item"}}]}},
         "/form": {"post": {"operationId": "form", "parameters": [
             {"in": "formData", "name": "a", "type": "string", "required": True},
@@ -9210,60 +8573,21 @@ def test_swagger_2_is_read_and_sent_as_it_says():
     given = json.dumps(SWAGGER)
     with serving(http_answer(b"ok")) as (url, requests):
         registry = ToolRegistry()
-        with pytest.warns(ToolRegWarning, match=r'1 of 5 tools left out:\n- other: refers to "other.json"'):
+        with pytest.warns(ToolRegWarning, match=r'1 of 5 tools left out:\n- other: the reference "other.json#/p" leads'):
             registry.register_from_openapi(SWAGGER, base_url=url, auth={"b": ("u", "p")})
         for name, arguments in (("put", {"id": "a", "limit": 3, "csv": ["x", "y"], "multi": [1, 2], "pipes": [1, 2],
                                          "ssv": [1, 2], "tsv": [1, "b c"], "n": 1, "more": [{"n": 2}]}),
                                 ("form", {"a": "ä", "l": [1, 2]}), ("file", {"f": "text"}), ("any", {"body": [1, "x"]})):
             assert registry.invoke(name, arguments).content == "ok"
     head, _, body = requests[0].partition(b"\r\n\r\n")
-    assert head.startswith(b"PUT /items/a?limit=3&csv=x,y&multi=1&multi=2&pipes=1%7C2&ssv=1%202&tsv=1%09b%20c HTTP/1.1\r\n")
+    assert head.startswith(b"PUT /items/a?limit=3&csv=x,y&multi=1&multi=2&pipes=1%7C2&ssv=1%202&tsv=1%09b%20c HTTP/1.1")
     assert b"authorization: Basic dTpw\r\n" in head and json.loads(body) == {"n": 1, "more": [{"n": 2}]}
     assert requests[1].endswith(b"\r\n\r\na=%C3%A4&l=1&l=2")
     assert parts_of(requests[2]) == [("f", "f", "application/octet-stream", b"text")]
-    assert requests[3].endswith(b'\r\n\r\n[1, "x"]')
+    assert requests[3].endswith(b'\r\n\r\n[1, "x"]') and json.dumps(SWAGGER) == given
     assert registry["put"].metadata.extra["openapi"]["left_out"] == []
-    assert json.dumps(SWAGGER) == given
     with pytest.raises(HttpError, match="^https://[^:]*: "):
         only(openapi_tools({**SWAGGER, "host": "no-such-host.invalid"}, include="form")).run({"a": "x"})
-
-
-def ring(size):
-    """Describe operations whose schemas refer to each other."""
-    schemas = {f"S{at}": {"type": "object", "properties": {
-        "v": {"type": "integer"}, **{f"to{step}": {"$ref": f"#/components/schemas/S{(at + step) % size}"}
-                                     for step in (1, 7, 31)}}} for at in range(size)}
-    document = describe(components={"schemas": schemas})
-    document["paths"] = {f"/p{at}": {"post": {"operationId": f"op{at}", **json_body(
-        {"$ref": f"#/components/schemas/S{at}"})}} for at in range(size)}
-    return document
-
-
-def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_grows():
-    def seconds(size):
-        start = time.perf_counter()
-        assert len(openapi_tools(ring(size))) == size
-        return time.perf_counter() - start
-    assert seconds(300) < max(3, 40 * min(seconds(30) for _ in range(3)))
-    tool = openapi_tools(ring(50))[7]
-    assert "_validator" not in vars(tool)       # compiled when it is first called
-    assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})
-
-
-@pytest.mark.parametrize("schemas", [
-    {"A": {"oneOf": [{"$ref": "#/components/schemas/A"}, {"type": "string"}]}},
-    {"A": {"required": ["b"], "properties": {"b": {"$ref": "#/components/schemas/B"}}},
-     "B": {"anyOf": [{"type": "string"}, {"oneOf": [{"$ref": "#/components/schemas/B"}]}]}}])
-def test_an_operation_whose_schema_refers_to_itself_without_end_is_refused_at_once(schemas):
-    reference = {"$ref": "#/components/schemas/A"}
-    needed = {"operationId": "needs", **json_body(reference), "parameters": []}
-    document = describe(components={"schemas": schemas})
-    document["paths"] = {"/a": {"post": needed, "get": {
-        "operationId": "may", "parameters": [{"name": "q", "in": "query", "schema": reference}]}}}
-    needed["requestBody"]["required"] = True
-    with pytest.warns(ToolRegWarning, match="- needs: .*refers to itself without end"):
-        tools = openapi_tools(document)
-    assert [tool.name for tool in tools] == ["may"] and "without end" in str(only(tools).metadata.extra["openapi"]["left_out"])
 
 
 @of("async")
@@ -9378,7 +8702,7 @@ def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
-# A server that misbehaves as its tools are called, or from the start as its first argument says.
+# A server that does what the code says that its tool "run" is given, and misbehaves as its first argument says.
 MCP_CHILD = r'''
 import json, os, signal, sys, time
 mode = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -9396,128 +8720,40 @@ def text(id, text, **more):
 def tool(name, schema=None, **more):
     return {"name": name, "inputSchema": schema or {"type": "object"}, **more}
 
-BLOCKS = [
-    {"type": "text", "text": "one"}, {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
-    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
-    {"type": "resource_link", "uri": "file:///x", "name": "x"},
-    {"type": "resource", "resource": {"uri": "mem://1", "text": "inside"}},
-    {"type": "resource", "resource": {"uri": "mem://2", "blob": "AAA=", "mimeType": "a/b"}}, {"type": "new"}, 7]
 PAGES = {
     None: [tool("add", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
                 description="Add one.", title="Adder", annotations={"readOnlyHint": True}), tool("a tool!")],
     "2": [tool("broken", {"type": "object", "properties": {"a": {"type": "nope"}}}), tool("list", 7), tool(None), 8,
           tool("old", {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
                        "properties": {"a": {"items": [{"type": "integer"}]}}})],
-    "3": [tool(name) for name in ("echo", "fails", "blocks")]}
-NEXT = {None: "2", "2": "3"}
+    "3": [tool("run"), tool("a task", execution={"taskSupport": "required"}),
+          tool("perhaps a task", execution={"taskSupport": "optional"})]}
+NEXT = {None: "2", "2": "3", "3": "2"}          # in circles
+REFUSES = {"future": ["2026-07-28"], "far": ["2099-01-01"]}
 waiting, cancelled = [], []
-
-def call(id, name, arguments):
-    if name == "add":
-        text(id, str(arguments["a"] + 1), structuredContent={"result": arguments["a"] + 1})
-    elif name == "fails":
-        text(id, "no luck today", isError=True)
-    elif name == "blocks":
-        say(id=id, result={"content": BLOCKS})
-    elif name == "structured":
-        say(id=id, result={"content": [], "structuredContent": {"t": 20.5}})
-    elif name == "empty":
-        say(id=id, result={"content": []})
-    elif name == "nan":
-        print('{"jsonrpc": "2.0", "id": %d, "result": {"structuredContent": NaN}}' % id, flush=True)
-    elif name == "deep":
-        print('{"result": {"x": %s}, "jsonrpc": "2.0", "id": %d}' % ("[" * 300 + "]" * 300, id), flush=True)
-    elif name == "malformed":
-        say(id=id, result=[1])
-    elif name == "refused":
-        say(id=id, error={"code": -32602, "message": "not like this", "data": [1]})
-    elif name == "meet":            # the last to come is answered first
-        waiting.append((id, arguments["n"]))
-        if len(waiting) == 4:
-            for id, n in reversed(waiting):
-                text(id, str(n))
-    elif name == "junk":
-        sys.stdout.write("I am noise\n[1, 2]\n\n7\n{\"half\": \n\xff\n")
-        text(id, "through the noise")
-    elif name == "wrong ids":
-        for wrong in (id + 1000, str(id), True, None, [id], float(id)):
-            text(wrong, "wrong")
-        text(id, "right")
-    elif name == "asks":            # its ids are its own
-        say(id=id, method="ping")
-        say(id=id, method="roots/list")
-        say(method="notifications/progress", params={"n": 1})
-        text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))
-    elif name == "meta":
-        text(id, json.dumps(params["_meta"]))
-    elif name == "inquires":        # as servers without a handshake do
-        asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
-        if "inputResponses" in params:
-            text(id, json.dumps([params["inputResponses"], params["requestState"], id]))
-        else:
-            say(id=id, result={"resultType": "input_required", "inputRequests": asked, "requestState": f"after {id}"})
-    elif name == "later":
-        if params.get("requestState") == "third":
-            text(id, json.dumps(sorted(params)))
-        else:
-            state = "third" if "requestState" in params else "second"
-            say(id=id, result={"resultType": "input_required", "requestState": state})
-    elif name == "insatiable":
-        say(id=id, result={"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}})
-    elif name == "strange":
-        say(id=id, result={"resultType": "task", "content": []})
-    elif name == "environment":
-        text(id, json.dumps(dict(os.environ)))
-    elif name == "cancelled":
-        text(id, json.dumps(cancelled))
-    elif name == "chatty":          # keep-alives, but no answer
-        for _ in range(100):
-            say(method="notifications/message", params={})
-            time.sleep(0.02)
-    elif name == "floods":
-        while True:
-            sys.stdout.write("junk\n" * 1000)
-    elif name == "pings":           # and reads nothing
-        while True:
-            say(id=1, method="ping")
-    elif name == "long line":
-        for _ in range(1600):
-            sys.stdout.write("x" * 2**16)
-        print(flush=True)
-    elif name == "dies":
-        print("x" * 5000 + "\nout of luck", file=sys.stderr)
-        os._exit(3)
-    elif name == "closes":
-        os.close(1)
-        time.sleep(60)
-    elif name == "deaf":
-        time.sleep(60)
-    elif name != "hangs":
-        text(id, json.dumps(arguments))
-
 for line in sys.stdin:
     message = json.loads(line)
-    id, params = message.get("id"), message.get("params") or {}
-    if message.get("method") == "initialize" and mode not in ("silent", "mute"):
-        if mode in ("future", "far"):
-            supported = ["2026-07-28" if mode == "future" else "2099-01-01"]
-            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": supported}})
-        else:
-            versions = {"old": "2024-11-05", "odd": "1999-01-01"}
-            say(id=id, result={"protocolVersion": versions.get(mode, params["protocolVersion"]), "capabilities": {},
-                               "serverInfo": {"name": "child"}, "asked": params})
-    elif message.get("method") == "server/discover" and mode == "future":
+    id, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+    if method == "initialize" and mode in REFUSES:
+        say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": REFUSES[mode]}})
+    elif method == "initialize" and mode not in ("silent", "mute"):
+        version = {"old": "2024-11-05", "odd": "1999-01-01"}.get(mode, params["protocolVersion"])
+        say(id=id, result={"protocolVersion": version, "capabilities": {}, "asked": params})
+    elif method == "server/discover" and mode == "future":
         say(id=id, result={"resultType": "complete", "supportedVersions": ["2026-07-28"], "serverInfo": {"name": "new"}})
-    elif message.get("method") == "server/discover":
+    elif method == "server/discover":
         say(id=id, error={"code": -32601, "message": "no such method"})
-    elif message.get("method") == "tools/list":
+    elif method == "tools/list":
         page = params.get("cursor")
-        more = {"nextCursor": NEXT[page]} if page in NEXT else {}
-        say(id=id, result={"tools": PAGES[page], **more})
-    elif message.get("method") == "tools/call":
-        call(id, params["name"], params["arguments"])
-    elif message.get("method") == "notifications/cancelled":
+        say(id=id, result={"tools": PAGES[page], "nextCursor": NEXT[page] if mode != "short" else ""})
+    elif method == "notifications/cancelled":
         cancelled.append(params["requestId"])
+    elif method == "tools/call" and params["name"] == "run":
+        exec(params["arguments"]["code"])
+    elif method == "tools/call" and params["name"] == "add":
+        text(id, str(params["arguments"]["a"] + 1), structuredContent={"result": params["arguments"]["a"] + 1})
+    elif method == "tools/call":
+        text(id, json.dumps(params["arguments"]))
 while mode in ("stubborn", "mute"):
     time.sleep(1)
 '''
@@ -9549,159 +8785,164 @@ def call_content(client, name, /, **arguments):
 
 
 @of("schema")
-def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_register(mcp_child):
+def test_all_pages_are_read_once_and_unusable_tools_are_named_while_the_others_register(mcp_child):
     registry = ToolRegistry()
     with McpClient(mcp_child()) as client:
-        with pytest.warns(ToolRegWarning, match="broken: ") as warned:
+        with pytest.warns(ToolRegWarning, match="- a task: can only be run as a task") as warned:
             tools = registry.register_from_mcp(client)
-        assert registry.list_tools() == ["add", "a_tool", "old", "echo", "fails", "blocks"]
-        assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list", "None"}
+        assert registry.list_tools() == ["add", "a_tool", "old", "run", "perhaps_a_task"]
+        assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list", "None", "a task"}
         assert len(warned) == 1
         assert registry["add"].metadata.source == "mcp"
         assert registry["add"].metadata.extra == {"title": "Adder", "annotations": {"readOnlyHint": True}}
         old = registry["old"]
         assert old.run({"a": [1, "x"]}) and pytest.raises(ToolArgumentError, old.run, {"a": ["x", 1]})
         assert registry.invoke("a_tool", {}).content == "{}"
+    with McpClient(mcp_child("short")) as client:
+        assert [row["name"] for row in client.list_tools()] == ["add", "a tool!"]
 
 
 @of("async")
-@pytest.mark.parametrize("name, arguments, content, value", [
-    ("add", {"a": "2"}, "3", {"result": 3}),
-    ("blocks", {}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n[resource_link, file:///x, x]\n"
-                   "[resource, mem://1]\ninside\n[resource, mem://2, a/b, 2 bytes]\n[new]", 7),
-    ("fails", {}, "no luck today", None),
-    ("add", {"a": "x"}, 'Error: the arguments do not fit the parameters of "add":\n- a: "x" is not an integer\n'
-                        "Fix the arguments and call the tool again.", None),
+def test_a_result_is_text_for_the_model_and_what_the_server_structured_for_the_program(mcp_child):
+    with McpClient(mcp_child("short")) as client:
+        registry = ToolRegistry(toolreg.mcp_tools(client), think_augment=True)
+        for a, content, value in [("2", "3", {"result": 3}), (
+                "x", 'Error: the arguments do not fit the parameters of "add":\n- a: "x" is not an integer\n'
+                     "Fix the arguments and call the tool again.", None)]:
+            call = ToolCall("1", "add", {"a": a, TOOLCALL_REASON: "why not"})
+            for result in (registry.invoke(call), asyncio.run(registry.ainvoke(call))):
+                assert (result.content, result.reason, result.value) == (content, "why not", value)
+
+
+@pytest.mark.parametrize("code, told", [
+    (r'sys.stdout.write("I am noise\n[1, 2]\n\n7\n{\"half\": \n\xff\n"); text(id, "through the noise")', "through the noise"),
+    ("""for wrong in (id + 1000, str(id), True, None, [id], float(id)):
+        text(wrong, "wrong")
+text(id, "right")""", "right"),
+    ("say(id=id, result=[1])", "^the server refused tools/call: no result came$"),
+    ("say(id=id, error=7)", "^the server refused tools/call: no result came$"),
+    ('say(id=id, error={"code": -32602, "message": "not like this", "data": [1]})',
+     "^the server refused tools/call: not like this$"),
+    ('say(id=id, result={"resultType": "task"})', 'tools/call came to no result, but to "task" '),
 ])
-def test_a_result_is_text_for_the_model_and_what_the_server_structured_for_the_program(
-        mcp_child, name, arguments, content, value):
-    with McpClient(mcp_child()) as client, pytest.warns(ToolRegWarning):
-        registry = ToolRegistry(client_tools := toolreg.mcp_tools(client), think_augment=True)
-        call = ToolCall("1", name, {**arguments, TOOLCALL_REASON: "why not"})
-        for result in (registry.invoke(call), asyncio.run(registry.ainvoke(call))):
-            assert (result.content, result.reason) == (content, "why not")
-            assert result.is_error == (value is None)
-            assert len(result.value) == value if isinstance(value, int) else result.value == value
-    assert len(client_tools) == 6
+def test_what_a_server_answers_is_read_whatever_it_is(mcp_child, code, told):
+    with McpClient(mcp_child()) as client:
+        if told.isalpha() or "noise" in told:
+            assert call_content(client, "run", code=code) == told
+        else:
+            with pytest.raises(McpError, match=told) as refused:
+                client.call_tool("run", {"code": code})
+            assert (refused.value.code, refused.value.data) == ((-32602, [1]) if "not like" in told else (None, None))
 
 
-def test_what_a_server_answers_is_read_whatever_it_is(mcp_child):
+def test_a_greeting_says_who_asks_and_arguments_travel_as_they_are(mcp_child):
     with McpClient(mcp_child()) as client:
         assert client.server["asked"] == {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {
             "name": "toolreg", "version": toolreg.__version__}}
-        assert toolreg._answer_of(client.call_tool("structured")) == ('{"t": 20.5}', {"t": 20.5})
-        assert toolreg._answer_of(client.call_tool("empty")) == ("", [])
         assert call_content(client, "x", self="ü\ud800", name="\n") == json.dumps({"self": "ü\ud800", "name": "\n"})
-        with pytest.raises(McpError, match="no result came"):
-            client.call_tool("malformed")
-        with pytest.raises(McpError, match="^the server refused tools/call: not like this$") as refused:
-            client.call_tool("refused")
-        assert (refused.value.code, refused.value.data) == (-32602, [1])
-        for name, fault in (("nan", "NaN is not JSON"), ("deep", "nested more than 128 levels deep")):
-            with pytest.raises(McpError, match=f"its answer cannot be read: {fault}$"):
-                client.call_tool(name)
-        assert call_content(client, "junk") == "through the noise"
-        assert call_content(client, "wrong ids") == "right"
+    with McpClient(mcp_child("old")) as client:
+        assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_in_a_forked_child_a_call_fails_at_once_and_the_parents_server_lives_on(mcp_child):
+def test_in_a_forked_child_a_server_is_started_anew_and_the_parents_lives_on(mcp_child):
     with McpClient(mcp_child()) as client:
-        assert call_content(client, "echo") == "{}"
-        pid = os.fork()
+        client.__enter__()
+        ours, pid = client._link.child.pid, os.fork()
         if not pid:
-            error = toolreg._caught(client.call_tool, "echo").error
+            outcome = toolreg._caught(call_content, client, "echo")
             client.close()
-            os._exit(7 if "forked from it" in str(error) else 1)
+            os._exit(7 if outcome.value == "{}" and client._link.child.pid != ours else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
-        assert call_content(client, "echo") == "{}"
-
-
-@pytest.mark.parametrize("page, found", [
-    ({"tools": [{"name": "a"}], "nextCursor": "1"}, 2), ({"tools": [{"name": "a"}], "nextCursor": ""}, 1)])
-def test_a_cursor_that_leads_in_circles_ends_a_listing(tmp_path, page, found):
-    server = tmp_path / "stuck.py"
-    server.write_text(f"""
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" in message:
-        result = {{"protocolVersion": "2025-11-25", **{page!r}}}
-        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
-""", "utf-8")
-    with McpClient(str(server)) as client:
-        assert client.list_tools() == [{"name": "a"}] * found
-
-
-def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
-    class Listed(McpClient):
-        def _rows(self):
-            return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
-                    for kind in ("required", "optional", "forbidden")]
-
-    with pytest.warns(ToolRegWarning, match="required: can only be run as a task"):
-        tools = toolreg.mcp_tools(Listed(["unused"]))
-    assert [tool.name for tool in tools] == ["optional", "forbidden"]
+        assert call_content(client, "echo") == "{}" and client._link.child.pid == ours
 
 
 def test_calls_of_several_threads_get_their_own_answers(mcp_child):
+    last_first = """waiting.append((id, params["arguments"]["n"]))
+if len(waiting) == 4:
+    for id, n in reversed(waiting):
+        text(id, str(n))"""
     with McpClient(mcp_child()) as client:
-        client_tool = Tool("meet", "", {"type": "object"}, lambda n: call_content(client, "meet", n=n))
-        calls = [ToolCall(str(n), "meet", {"n": n}) for n in range(4)]
-        results = ToolRegistry([client_tool]).execute_tool_calls(calls)
+        meet = Tool("meet", "", {"type": "object"}, lambda n: call_content(client, "run", n=n, code=last_first))
+        results = ToolRegistry([meet]).execute_tool_calls([ToolCall(str(n), "meet", {"n": n}) for n in range(4)])
         assert [result.content for result in results] == ["0", "1", "2", "3"]
 
 
-def test_a_server_may_ask_and_tell_while_it_works(mcp_child):
+ASKS = """say(id=id, method="ping")
+say(id=id, method="roots/list")
+say(method="notifications/progress", params={"n": 1})
+text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))"""       # its ids are its own
+
+
+@pytest.mark.parametrize("on_request, answer", [
+    (None, {"error": {"code": -32601, "message": (
+        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
+    (lambda method, params: None, {"error": {"code": -32601, "message": (
+        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
+    (lambda method, params: {"roots": [method, params]}, {"result": {"roots": ["roots/list", {}]}}),
+    (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
+    (raising(ErrorOfAnApi({"msg": "no"})), {"error": {"code": -32603, "message": "{'msg': 'no'}"}}),
+    (lambda method, params: {"roots": {1}}, {"error": {
+        "code": -32603, "message": "Object of type set is not JSON serializable"}}),
+])
+def test_a_server_may_ask_and_tell_while_it_works(mcp_child, on_request, answer):
     told = []
 
     def note(method, params):
         told.append((method, params))
         raise ValueError("mine")
 
-    with McpClient(mcp_child(), on_notification=note) as client, warnings.catch_warnings(record=True) as warned:
+    with McpClient(mcp_child(), on_notification=note, on_request=on_request) as client, \
+            warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        ping, roots = json.loads(call_content(client, "asks"))
-        assert ping["result"] == {} and roots["error"]["code"] == -32601 and ping["id"] == roots["id"]
+        assert bool(client.server["asked"]["capabilities"]) == bool(on_request)
+        answers = json.loads(call_content(client, "run", code=ASKS))
         assert [str(warning.message) for warning in warned] == ["on_notification: ValueError: mine"]
         warnings.simplefilter("error")
-        assert call_content(client, "asks") and client._link.child.returncode is None
+        assert call_content(client, "run", code=ASKS) and client._link.child.returncode is None
     assert told == [("notifications/progress", {"n": 1})] * 2
+    same = {"jsonrpc": "2.0", "id": answers[0]["id"]}
+    assert {**same, **answer} in answers and {**same, "result": {}} in answers
 
 
 def test_a_child_gets_the_environment_it_is_given_and_no_keys_of_ours(mcp_child, monkeypatch):
     monkeypatch.setenv("MY_API_KEY", "secret")
     entry = {"command": mcp_child()[0], "args": mcp_child()[1:], "env": {"A": 1, "B": "2"}}
     with McpClient(entry, env={"B": "3"}) as client:
-        environment = json.loads(call_content(client, "environment"))
+        environment = json.loads(call_content(client, "run", code="text(id, json.dumps(dict(os.environ)))"))
     assert environment["A"] == "1" and environment["B"] == "3" and environment["PATH"] == os.environ["PATH"]
     assert "MY_API_KEY" not in environment
 
 
-@pytest.mark.parametrize("name", ["hangs", "chatty", "floods", "pings", "deaf"])
-def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypatch, name):
+@pytest.mark.parametrize("name, code", [
+    ("hangs", "pass"), ("deaf", "time.sleep(60)"),
+    ("chatty", 'for _ in range(100):\n    say(method="notifications/message", params={})\n    time.sleep(0.02)'),
+    ("floods", 'while True:\n    sys.stdout.write("junk\\n" * 1000)'), ("pings", 'while True:\n    say(id=1, method="ping")'),
+])
+def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypatch, name, code):
     monkeypatch.setattr(toolreg, "_GRACE", 0.2)
     with McpClient(mcp_child("stubborn" if name == "deaf" else "")) as client:
         client.timeout, started = 0.2, time.monotonic()
         with pytest.raises(ToolTimeoutError, match="the server gave no answer within the timeout"):
-            client.call_tool(name)
+            client.call_tool("run", {"code": code})
         if name in ("hangs", "deaf"):
             with pytest.raises(ToolTimeoutError):
-                client.call_tool("hangs", {"filler": "x" * 500_000})    # more than a pipe holds
+                client.call_tool("run", {"code": "pass", "filler": "x" * 500_000})      # more than a pipe holds
         assert time.monotonic() - started < 2
         if name == "hangs":
-            assert json.loads(call_content(client, "cancelled"))[0] == 2
+            assert json.loads(call_content(client, "run", code="text(id, json.dumps(cancelled))"))[0] == 2
     assert time.monotonic() - started < 5
 
 
-@pytest.mark.parametrize("name, error", [
-    ("dies", r"the server has ended \(exit code 3\); on stderr: x+\nout of luck$"),
-    ("closes", r"the server has ended \(exit code -15\)$"),
-    ("long line", r"the server was stopped: it sent a line of more than 16777216 bytes"),
+@pytest.mark.parametrize("code, error", [
+    ('print("x" * 5000 + "\\nout of luck", file=sys.stderr)\nos._exit(3)',
+     r"the server has ended \(exit code 3\); on stderr: x+\nout of luck$"),
+    ("os.close(1)\ntime.sleep(60)", r"the server has ended \(exit code -15\)$"),
+    ('for _ in range(1600):\n    sys.stdout.write("x" * 2**16)\nprint(flush=True)',
+     "the server was stopped: it sent a line of more than 16777216 bytes"),
 ])
-def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_call(
-        mcp_child, monkeypatch, name, error):
+def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_call(mcp_child, monkeypatch, code, error):
     monkeypatch.setattr(toolreg, "_GRACE", 0.3)
     tracemalloc.start()
     try:
@@ -9709,7 +8950,7 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
             call_content(client, "echo")
             started = time.monotonic()
             with pytest.raises(McpError, match=error) as caught:
-                client.call_tool(name)
+                client.call_tool("run", {"code": code})
             assert time.monotonic() - started < 5 and len(str(caught.value)) < 1_200
             assert call_content(client, "echo", a=1) == '{"a": 1}'
         assert tracemalloc.get_traced_memory()[1] < 60_000_000
@@ -9724,9 +8965,8 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
     ("far", "the server refused initialize: unknown version"),
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
-    with pytest.raises(ToolRegError, match=error) as caught:
+    with pytest.raises(ToolRegError, match=error):
         toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
-    assert getattr(caught.value, "data", None) == ({"supported": ["2099-01-01"]} if mode == "far" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
@@ -9738,24 +8978,35 @@ def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, mon
     assert all("the server gave no answer within the timeout" in result.content for result in results)
 
 
-def test_older_revisions_are_spoken_too(mcp_child):
-    with McpClient(mcp_child("old")) as client:
-        assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
-
-
 ABOUT_US = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {
     "name": "toolreg", "version": toolreg.__version__}, "io.modelcontextprotocol/clientCapabilities": {}}
+INQUIRES = """asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
+if "inputResponses" in params:
+    text(id, json.dumps([params["inputResponses"], params["requestState"], id]))
+else:
+    say(id=id, result={"resultType": "input_required", "inputRequests": asked, "requestState": f"after {id}"})"""
+LATER = """states = {None: "second", "second": "third"}
+if params.get("requestState") == "third":
+    text(id, json.dumps(sorted(params)))
+else:
+    say(id=id, result={"resultType": "input_required", "requestState": states[params.get("requestState")]})"""
+INSATIABLE = 'say(id=id, result={"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}})'
 
 
-def test_a_server_without_a_handshake_is_told_all_with_each_request_and_known_when_it_is_started_anew(mcp_child):
+def test_a_server_without_a_handshake_is_told_all_with_each_request(mcp_child):
+    meta = 'text(id, json.dumps(params["_meta"]))'
     with McpClient(mcp_child("future")) as client:
         assert (client.server["protocolVersion"], client.server["serverInfo"]) == ("2026-07-28", {"name": "new"})
-        for _ in range(2):
-            assert json.loads(call_content(client, "meta")) == ABOUT_US
         with pytest.raises(McpError, match="the server has ended"):
-            client.call_tool("dies")
-        assert call_content(client, "echo", a=1) == '{"a": 1}'
-        assert next(client._link.ids) == 3          # the greeting and the call: no handshake was tried again
+            client.call_tool("run", {"code": "os._exit(3)"})
+        assert json.loads(call_content(client, "run", code=meta)) == ABOUT_US
+        with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
+            client.call_tool("run", {"code": INQUIRES})
+    with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:
+        assert json.loads(call_content(client, "run", code=meta))["io.modelcontextprotocol/clientCapabilities"] == {
+            "elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+        with pytest.raises(McpError, match='no result, but to "input_required" .after 9 answers.'):
+            client.call_tool("run", {"code": INSATIABLE})
 
 
 def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_child):
@@ -9766,114 +9017,72 @@ def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_chil
         return {"action": "accept", "content": {"name": "me"}} if method == "elicitation/create" else None
 
     with McpClient(mcp_child("future"), on_request=on_request) as client:
-        answers, state, number = json.loads(call_content(client, "inquires"))
+        answers, state, number = json.loads(call_content(client, "run", code=INQUIRES))
         assert answers == {"who": {"action": "accept", "content": {"name": "me"}}}
         assert state == f"after {number - 1}" and asked == [("elicitation/create", {"message": "Who?"})]
-        assert json.loads(call_content(client, "later")) == ["_meta", "arguments", "name", "requestState"]
-        about = json.loads(call_content(client, "meta"))["io.modelcontextprotocol/clientCapabilities"]
-        assert about == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-        with pytest.raises(McpError, match="the server asks for roots/list, which nobody here answers"):
-            client.call_tool("insatiable")
-        with pytest.raises(McpError, match='the unknown resultType "task"'):
-            client.call_tool("strange")
-    with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:
-        with pytest.raises(McpError, match="the server asked for input 10 times"):
-            client.call_tool("insatiable")
-    with McpClient(mcp_child("future")) as client:
-        with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
-            client.call_tool("inquires")
+        told = json.loads(call_content(client, "run", code=LATER))
+        assert told == ["_meta", "arguments", "name", "requestState"]
 
 
-@pytest.mark.parametrize("on_request, answer", [
-    (lambda method, params: {"roots": [method, params]}, {"result": {"roots": ["roots/list", {}]}}),
-    (lambda method, params: None, {"error": {"code": -32601, "message": (
-        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
-    (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
-    (raising(ErrorOfAnApi({"msg": "no"})), {"error": {"code": -32603, "message": "{'msg': 'no'}"}}),
-    (lambda method, params: {"roots": {1}}, {"error": {
-        "code": -32603, "message": "Object of type set is not JSON serializable"}}),
-])
-def test_after_a_handshake_too_on_request_answers_and_none_refuses(mcp_child, on_request, answer):
-    with McpClient(mcp_child(), on_request=on_request) as client:
-        assert client.server["asked"]["capabilities"].keys() == {"elicitation", "sampling", "roots"}
-        answers = json.loads(call_content(client, "asks"))
-    told = next(each for each in answers if each["id"] == answers[0]["id"] and each.get("result") != {})
-    assert told | {"id": 0, "jsonrpc": ""} == answer | {"id": 0, "jsonrpc": ""}
+def listed(row, result):
+    """Give a client of a server that lists one tool, and answers every call with one result."""
+    class Listed(McpClient):
+        def _rows(self):
+            return [({"name": "t", "inputSchema": {"type": "object"}, **row}, "")]
+
+        def call_tool(self, name, arguments):
+            return result
+
+    return Listed(["unused"])
 
 
 OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
          "This is a fault of the tool, not of the arguments: go on without it.")
+BLOCKS = [
+    {"type": "text", "text": "one"}, {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
+    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+    {"type": "resource_link", "uri": "file:///x", "name": "x"},
+    {"type": "resource", "resource": {"uri": "mem://1", "text": "inside"}},
+    {"type": "resource", "resource": {"uri": "mem://2", "blob": "AAA=", "mimeType": "a/b"}}, {"type": "new"}]
+
+
+def as_text(*texts):
+    return [{"type": "text", "text": text} for text in texts]
 
 
 @pytest.mark.parametrize("schema, result, content, value", [
     (OUTPUT, {"structuredContent": {"n": 1}}, '{"n": 1}', {"n": 1}),
     (OUTPUT, {"structuredContent": {"n": "x"}}, UNFIT.format('n: "x" is not an integer'), ToolError),
-    (OUTPUT, {"structuredContent": {}}, UNFIT.format("n: is missing"), ToolError),
-    (OUTPUT, {"content": [{"type": "text", "text": "x"}]}, UNFIT.format("structuredContent is missing"), ToolError),
-    (OUTPUT, {"content": [{"type": "text", "text": "no luck"}], "isError": True}, "no luck", ToolError),
-    ({"type": "array"}, {"structuredContent": [1], "content": [{"type": "text", "text": "one"}]}, "one\n[1]", [1]),
-    (None, {"structuredContent": {"ids": ["A", "B"]}, "content": [{"type": "text", "text": "2 listed"}]},
+    (OUTPUT, {"content": as_text("x")}, UNFIT.format("structuredContent is missing"), ToolError),
+    (OUTPUT, {"content": as_text("no luck"), "isError": True}, "no luck", ToolError),
+    ({"type": "array"}, {"structuredContent": [1], "content": as_text("one")}, "one\n[1]", [1]),
+    (None, {"structuredContent": {"ids": ["A", "B"]}, "content": as_text("2 listed")},
      '2 listed\n{"ids": ["A", "B"]}', {"ids": ["A", "B"]}),
-    (None, {"structuredContent": {"n": 1}, "content": [{"type": "text", "text": '{ "n":1 }'}]}, '{ "n":1 }', {"n": 1}),
-    (None, {"structuredContent": {"result": "one"}, "content": [{"type": "text", "text": "one"}]}, "one",
-     {"result": "one"}),
-    (None, {"structuredContent": {"sum": 3}, "content": [{"type": "text", "text": "3"}]}, "3", {"sum": 3}),
-    (None, {"structuredContent": {"result": ["a", 2]}, "content": [{"type": "text", "text": text} for text in "a2"]},
-     "a\n2", {"result": ["a", 2]}),
-    (None, {"structuredContent": {"code": 7}, "content": [{"type": "text", "text": "no"}], "isError": True},
-     'no\n{"code": 7}', ToolError),
+    (None, {"structuredContent": {"n": 1}, "content": as_text('{ "n":1 }')}, '{ "n":1 }', {"n": 1}),
+    (None, {"structuredContent": {"result": "one"}, "content": as_text("one")}, "one", {"result": "one"}),
+    (None, {"structuredContent": {"sum": 3}, "content": as_text("3")}, "3", {"sum": 3}),
+    (None, {"structuredContent": {"result": ["a", 2]}, "content": as_text(*"a2")}, "a\n2", {"result": ["a", 2]}),
+    (None, {"structuredContent": {"code": 7}, "content": as_text("no"), "isError": True}, 'no\n{"code": 7}', ToolError),
     ({"type": ["null", "boolean"]}, {"structuredContent": None}, "null", None),
     ({"type": ["null", "boolean"]}, {"structuredContent": False}, "false", False),
-    (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []),
-    (None, {"content": "plain"}, "plain", [{"type": "text", "text": "plain"}]),
-    (None, {"content": {"type": "text", "text": "one"}}, "one", [{"type": "text", "text": "one"}]),
-    (None, {"content": ["a", {"type": "text", "text": "b"}, 5]}, "a\nb", [{"type": "text", "text": each} for each in "ab"]),
-    (None, {"content": "no luck", "isError": True}, "no luck", ToolError),
-    (OUTPUT, {"structuredContent": {"n": 1}, "content": '{"n": 1}'}, '{"n": 1}', {"n": 1}),
+    (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []), (None, {"content": []}, "", []),
+    (None, {"content": "plain"}, "plain", as_text("plain")), (None, {"content": as_text("one")[0]}, "one", as_text("one")),
+    (None, {"content": ["a", as_text("b")[0], 5]}, "a\nb", as_text(*"ab")),
+    (None, {"content": [*BLOCKS, 7]}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n"
+     "[resource_link, file:///x, x]\n[resource, mem://1]\ninside\n[resource, mem://2, a/b, 2 bytes]\n[new]", BLOCKS),
+    (None, {"isError": True}, "Error: the tool failed without saying why.", ToolError),
+    *[(broken, {"structuredContent": {"a": 1}}, '{"a": 1}', {"a": 1})       # what nobody can read is not checked
+      for broken in ({"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#/$defs/No"}, {"type": "text"}, 5)],
 ])
 def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_schema(schema, result, content, value):
-    class Listed(McpClient):
-        def _rows(self):
-            return [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]
-
-        def call_tool(self, name, arguments):
-            return result
-
-    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    told = ToolRegistry(toolreg.mcp_tools(listed({"outputSchema": schema}, result))).invoke("t", {})
     assert told.content == content
     assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
 
 
-@pytest.mark.parametrize("schema", [{"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#/$defs/No"}, {"type": "text"}, 5])
-def test_an_output_schema_that_nobody_can_read_is_not_checked_and_costs_no_tool(schema):
-    class Listed(McpClient):
-        def _rows(self):
-            return [{"name": "t", "inputSchema": {}, "outputSchema": schema}]
-
-        def call_tool(self, name, arguments):
-            return {"structuredContent": {"a": 1}}
-
-    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
-    assert told.value == {"a": 1} and not told.is_error
-
-
-def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
-    client = McpClient(mcp_child())
-    client.call_tool("echo")
-    timer = threading.Timer(0.1, client.close)
-    timer.start()
-    with pytest.raises(McpError, match="the client is closed"):
-        client.call_tool("hangs")
-    timer.join()
-    with pytest.raises(McpError, match="the client is closed"):
-        client.list_tools()
-    client.close()
-
-
 def test_a_server_ends_with_its_last_tool(mcp_child):
-    with pytest.warns(ToolRegWarning):
-        tools = toolreg.mcp_tools(mcp_child())
+    tools = toolreg.mcp_tools(mcp_child("short"))
     child = tools[0].func.__closure__[0].cell_contents._link.child
     assert tools[0].run({"a": 1}).content == "2" and child.returncode is None
     tools.clear()
@@ -9902,8 +9111,7 @@ def test_a_server_behind_a_shell_ends_with_it_whatever_it_ignores(mcp_child, mon
 def test_a_configuration_registers_all_its_servers_and_names_the_one_that_cannot_be_reached(mcp_child):
     command, *arguments = mcp_child()
     servers = {"one": {"command": command, "args": arguments}, "gone": {"command": "no-such-command-at-all"},
-               "odd": {"what": 1},
-               "two 2": {"command": command, "args": [*arguments, "old"]}}
+               "odd": {"what": 1}, "two 2": {"command": command, "args": [*arguments, "old"]}}
     registry = ToolRegistry()
     with pytest.warns(ToolRegWarning, match="gone: the server cannot be started: "):
         tools = registry.register_from_mcp({"mcpServers": servers}, timeout=20)
@@ -9931,6 +9139,8 @@ def test_a_path_is_run_by_the_interpreter_of_its_kind(mcp_child, tmp_path):
 
 # --- streamable HTTP: a loopback server that behaves as the tool's name says
 class McpOverHttp(http.server.BaseHTTPRequestHandler):
+    """A server with a handshake and sessions."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -9954,23 +9164,25 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data.encode())
 
     def answer(self, text):
-        return {"id": self.message["id"], "result": {"content": [{"type": "text", "text": text}]}}
+        return {"id": self.message["id"], "result": {"content": as_text(text)}}
 
     def do_POST(self):
         self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.messages.append((self.headers, self.message))
-        session, method = self.headers.get("mcp-session-id"), self.message.get("method")
+        self.handle_message(self.message.get("method"), self.message.get("params"))
+
+    def handle_message(self, method, params):
         if method == "initialize":
             self.server.sessions.append(f"session {len(self.server.sessions)}")
             result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}
             self.reply(200, {"id": self.message["id"], "result": result}, mcp_session_id=self.server.sessions[-1])
-        elif not self.server.sessions or session != self.server.sessions[-1]:
+        elif self.headers.get("mcp-session-id") not in self.server.sessions[-1:]:
             error = {"code": -32600, "message": "no session"}
             self.reply(404, {"id": "server-error", "error": error}, mcp_session_id="bad")
         elif method == "tools/list":
             self.stream("id: 0\ndata:\n\n", {"id": self.message["id"], "result": {"tools": []}})
         elif method == "tools/call":
-            getattr(self, self.message["params"]["name"])()
+            getattr(self, params["name"])()
         else:
             self.reply()
             self.server.replied.set()
@@ -10006,11 +9218,16 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
     def ends(self):
         self.stream(": nothing\n\n", {"id": 999, "result": {}}, self.answer("never") | {"id": str(self.message["id"])})
 
+    def cut(self):
+        self.stream("id: 1\ndata:\n\n")
+
     def drips(self):
+        self.server.hung_up.clear()
         self.stream()
         with contextlib.suppress(OSError):
             while not self.server.over.wait(0.02):
                 self.wfile.write(b": alive\n\n")
+        self.server.hung_up.set()
 
     def withholds(self):
         self.server.late.wait(5)
@@ -10030,30 +9247,33 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
 class StatelessMcp(McpOverHttp):
     """A server of the revision 2026-07-28: no handshake, no session, only POST."""
 
-    def do_POST(self):
-        self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.messages.append((self.headers, self.message))
-        method, params = self.message["method"], self.message["params"]
-        if method not in ("server/discover", "tools/list", "tools/call") or self.server.refusals:
+    def handle_message(self, method, params):
+        results = {"server/discover": {"supportedVersions": ["2026-07-28", "2025-11-25"]}, "tools/list": {
+            "tools": [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]}}
+        if method not in (*results, "tools/call") or self.server.refusals:
             code, data = self.server.refusals.pop() if self.server.refusals else (-32601, None)
             number = None if code == -32022 else self.message["id"]
             self.reply(404 if code == -32601 else 400, {"id": number, "error": {
                 "code": code, "message": "no", "data": data}}, mcp_session_id="ignore me")
-        elif method == "server/discover":
-            self.reply(200, {"id": self.message["id"], "result": {"supportedVersions": ["2026-07-28", "2025-11-25"]}})
-        elif method == "tools/list":
-            rows = [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]
-            self.reply(200, {"id": self.message["id"], "result": {"tools": rows}})
+        elif method in results:
+            self.reply(200, {"id": self.message["id"], "result": results[method]})
         else:
             getattr(self, params["name"], self.plain)()
 
-    def drips(self):
-        self.server.replied.clear()
-        super().drips()
-        self.server.replied.set()
 
-    def cut(self):
-        self.stream("id: 1\ndata:\n\n")
+def serve_over_http(handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
+    server.request_queue_size = 100
+    server.replied, server.over, server.late, server.hung_up = (threading.Event() for _ in range(4))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/mcp", server
+    server.over.set()
+    server.late.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 @pytest.fixture
@@ -10066,80 +9286,53 @@ def mcp_url():
     yield from serve_over_http(McpOverHttp)
 
 
-def serve_over_http(handler):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
-    server.request_queue_size = 100
-    server.replied, server.over, server.late = threading.Event(), threading.Event(), threading.Event()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/mcp", server
-    server.over.set()
-    server.late.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_url):
     url, server = mcp_url
-    told = []
-    with McpClient({"url": url, "headers": {"x-a": "1", "x-b": "1"}}, headers={"x-b": "2"},
+    told, tokens = [], itertools.count()
+    with McpClient({"url": url, "headers": {"x-a": "1", "x-b": "1"}}, headers=lambda: {"x-b": f"token {next(tokens)}"},
                    on_notification=lambda method, params: told.append(method)) as client:
         assert client.list_tools() == []
         assert call_content(client, "plain") == "as JSON"
         assert call_content(client, "talks") == "after a ping"
-        waited = float(call_content(client, "breaks").removeprefix("resumed after "))
-        assert 0.19 < waited < 2
+        assert 0.19 < float(call_content(client, "breaks").removeprefix("resumed after ")) < 2
     headers = [headers for headers, _ in server.messages]
     assert {"application/json, text/event-stream"} == {each["accept"] for each in headers}
     # a try without a handshake, the handshake, the rest
     assert [each["mcp-session-id"] for each in headers] == [None] * 2 + ["session 0"] * (len(headers) - 2)
     versions = [each["mcp-protocol-version"] for each in headers]
     assert versions == ["2026-07-28", None] + ["2025-06-18"] * (len(headers) - 2)
-    assert {(each["x-a"], each["x-b"]) for each in headers} == {("1", "2")}
+    assert {each["x-a"] for each in headers} == {"1"}
+    assert len({each["x-b"] for each in headers}) == len(headers)       # asked for with each request
     assert server.messages[-1][1] == "DELETE"
-    assert {"jsonrpc": "2.0", "id": 77, "result": {}} in [message for _, message in server.messages]
-    assert {"jsonrpc": "2.0", "id": 1, "result": {}} in [message for _, message in server.messages]
+    for number in (77, 1):
+        assert {"jsonrpc": "2.0", "id": number, "result": {}} in [message for _, message in server.messages]
     assert sorted(told) == ["notifications/progress", "notifications/tools/list_changed"]
 
 
-@pytest.mark.parametrize("name, error, text", [
-    ("drips", ToolTimeoutError, "the server gave no answer within the timeout"),
-    ("ends", McpError, "the server's answer ended without a result"), ("page", McpError, "ended without a result"),
-    ("refuses", toolreg.HttpError, "answered 500 Internal Server Error: .*broken inside"),
+@pytest.mark.parametrize("kind, name, error, text", [
+    ("mcp_url", "drips", ToolTimeoutError, "the server gave no answer within the timeout"),
+    ("mcp_url", "ends", McpError, "the server's answer ended without a result"),
+    ("mcp_url", "page", McpError, "ended without a result"),
+    ("mcp_url", "refuses", toolreg.HttpError, "answered 500 Internal Server Error: .*broken inside"),
+    ("stateless_mcp", "drips", ToolTimeoutError, "the server gave no answer within the timeout"),
+    ("stateless_mcp", "cut", McpError, "ended without a result"),       # no stream is resumed
 ])
-def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, error, text):
-    url, server = mcp_url
+def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(request, kind, name, error, text):
+    url, server = request.getfixturevalue(kind)
     started = time.monotonic()
     with McpClient(url, timeout=0.4) as client:
         with pytest.raises(error, match=text):
             client.call_tool(name)
         assert time.monotonic() - started < 8
-        if name == "drips":
-            assert server.replied.wait(2)
-            wait_until = time.monotonic() + 2
-            while server.messages[-1][1].get("method") != "notifications/cancelled" and time.monotonic() < wait_until:
-                time.sleep(0.01)
-            assert server.messages[-1][1]["params"]["requestId"] == 3
+        assert name != "drips" or server.hung_up.wait(10)           # it cannot write any more
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and name == "drips" and kind == "mcp_url" and (
+                server.messages[-1][1].get("method") != "notifications/cancelled"):
+            time.sleep(0.01)
         assert call_content(client, "plain") == "as JSON"
-        assert len(server.sessions) == 1
-
-
-def test_over_http_headers_come_from_a_function_for_every_request(mcp_url):
-    tokens = (f"token {number}" for number in range(100))
-    with McpClient({"url": mcp_url[0], "headers": {"X-Fixed": "1"}}, headers=lambda: {"X-Token": next(tokens)}) as client:
-        assert call_content(client, "plain") == "as JSON"
-        assert call_content(client, "plain") == "as JSON"
-    assert int(next(tokens).split()[1]) >= 4
-
-
-def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
-    url, server = mcp_url
-    with McpClient(url) as client:
-        assert call_content(client, "forgets") == "forgotten"
-        assert call_content(client, "plain") == "as JSON"
-        assert server.sessions == ["session 0", "lost", "session 2"]
+    cancelled = [message["params"] for _, message in server.messages if "cancelled" in str(message)]
+    assert cancelled == ([{"requestId": 3}] if name == "drips" and kind == "mcp_url" else [])
+    assert len(server.sessions) == (kind == "mcp_url")
 
 
 def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_url):
@@ -10154,43 +9347,35 @@ def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_ur
 
 def test_over_http_without_a_handshake_headers_repeat_what_a_request_says(stateless_mcp):
     url, server = stateless_mcp
+    values = ["plain text", "", True, -7, "a\tb", "=?base64?x?=", "x ", "\r\nx: 1", "Köln", None, {}]
     server.schemas = {"plain": {"type": "object", "properties": {
         "a": {"type": "string", "x-mcp-header": "Place"}, "x-mcp-header": {"type": "string"},
         "b": {"properties": {"c": {"type": "integer", "x-mcp-header": "N"}}}}}}
     with McpClient(url) as client:
         client.list_tools()
-        for arguments in ({"a": "Köln", "b": {"c": 7}, "x-mcp-header": "x"}, {"a": None, "b": 1}, {"a": " x"}):
-            assert call_content(client, "plain", **arguments) == "as JSON"
+        for value in values:
+            assert call_content(client, "plain", a=value, b={"c": 7} if value == "" else 1, other="x") == "as JSON"
         call_content(client, "ä\n")
     assert {headers["mcp-protocol-version"] for headers, _ in server.messages} == {"2026-07-28"}
-    assert [headers["mcp-method"] for headers, _ in server.messages] == [
-        "server/discover", "tools/list"] + ["tools/call"] * 4
-    assert [message["params"]["_meta"] for _, message in server.messages] == [ABOUT_US] * 6
-    told = [{name: text for name, text in headers.items() if name.startswith(("mcp-param", "mcp-name", "mcp-session"))}
-            for headers, _ in server.messages]
-    assert told == [{}, {}, {"mcp-name": "plain", "mcp-param-place": "=?base64?S8O2bG4=?=", "mcp-param-n": "7"},
-                    {"mcp-name": "plain"}, {"mcp-name": "plain", "mcp-param-place": "=?base64?IHg=?="},
-                    {"mcp-name": "=?base64?w6QK?="}]
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
+    assert all(headers["mcp-method"] == message["method"] for headers, message in server.messages)
+    assert all(message["params"]["_meta"] == ABOUT_US for _, message in server.messages)
+    told = [[headers[f"mcp-{name}"] for name in ("name", "param-place", "param-n")] for headers, _ in server.messages]
+    places = ["plain text", "", "true", "-7", "=?base64?YQli?=", "=?base64?PT9iYXNlNjQ/eD89?=", "=?base64?eCA=?=",
+              "=?base64?DQp4OiAx?=", "=?base64?S8O2bG4=?=", None, "{}"]
+    assert told == [[None] * 3] * 2 + [["plain", place, "7" if place == "" else None] for place in places] + [
+        ["=?base64?w6QK?=", None, None]]
 
 
-@pytest.mark.parametrize("value, text", [
-    ("plain text", "plain text"), ("", ""), (True, "true"), (-7, "-7"), ("a\tb", "=?base64?YQli?="),
-    ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="), ("x ", "=?base64?eCA=?="), ("\r\nx: 1", "=?base64?DQp4OiAx?=")])
-def test_a_header_says_a_value_in_base64_where_it_is_not_plain(value, text):
-    assert toolreg._header_text(value) == text
+A = {"type": "string", "x-mcp-header": "A"}
 
 
 @pytest.mark.parametrize("wrong", [
-    {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": 7}}},
-    {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
-    {"properties": {"a": {"type": ["string"], "x-mcp-header": "A"}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}}},
-    {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
-    {"properties": {"a": {"items": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}}},
-    {"allOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]}, {"type": "string", "x-mcp-header": "A"},
-    {"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}, "properties": {"a": {"$ref": "#/$defs/a"}}},
+    *[{"properties": {"a": {"type": "string", "x-mcp-header": name}}} for name in ("", "a b", 7)],
+    *[{"properties": {"a": {"type": kind, "x-mcp-header": "A"}}} for kind in ("number", ["string"])],
+    {"properties": {"a": A, "b": {"type": "string", "x-mcp-header": "a"}}}, {"properties": {"a": {"items": A}}},
+    {"properties": {"a": {"items": {"properties": {"b": A}}}}}, {"allOf": [{"properties": {"a": A}}]}, A,
+    {"$defs": {"a": A}, "properties": {"a": {"$ref": "#/$defs/a"}}},
 ])
 def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(stateless_mcp, wrong):
     url, server = stateless_mcp
@@ -10198,18 +9383,16 @@ def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(s
     server.schemas = {"wrong": wrong, "fine": fine}
     with McpClient(url) as client:
         assert client.list_tools() == [{"name": "fine", "inputSchema": fine}]
-        with pytest.warns(ToolRegWarning, match="- wrong: x-mcp-header: must be the name of a header, once, on a "):
+        with pytest.warns(ToolRegWarning, match="- wrong: x-mcp-header: must name a header, once, of a string"):
             tools = toolreg.mcp_tools(client)
         assert [tool.name for tool in tools] == ["fine"] and tools.refused.keys() == {"wrong"}
 
 
 def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_told(stateless_mcp):
     url, server = stateless_mcp
-    server.schemas = {"plain": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
+    server.schemas = {"plain": {"properties": {"a": A}}}
     server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
-    with McpClient(url) as client:
-        client.timeout = 20
-        client._linked()
+    with McpClient(url, timeout=20) as client:
         server.refusals = [(-32020, None)]              # it misses a header of a schema that was never read
         assert call_content(client, "plain", a="x") == "as JSON"
         assert server.messages[-1][0]["mcp-param-a"] == "x"
@@ -10219,38 +9402,30 @@ def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_to
         with pytest.raises(McpError, match="^the server refused tools/call: no$") as refused:
             client.call_tool("plain")
         assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
-        with pytest.raises(McpError, match="the server's answer ended without a result"):
-            client.call_tool("cut")                     # no stream is resumed
-    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
 
 
-def test_over_http_without_a_handshake_a_call_is_cancelled_by_the_end_of_its_request(stateless_mcp):
-    url, server = stateless_mcp
-    with McpClient(url, timeout=0.4) as client:
-        with pytest.raises(ToolTimeoutError):
-            client.call_tool("drips")
-        assert server.replied.wait(10)                  # it cannot write any more
-        assert call_content(client, "plain") == "as JSON"
-    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/call"}
-
-
-@pytest.mark.parametrize("name", ["drips", "withholds"])
-@pytest.mark.parametrize("kind", ["mcp_url", "stateless_mcp"])
-def test_over_http_close_ends_a_call_that_waits(request, kind, name):
-    client = McpClient(request.getfixturevalue(kind)[0])
+@pytest.mark.parametrize("kind, name", [("mcp_child", "run"), *itertools.product(
+    ("mcp_url", "stateless_mcp"), ("drips", "withholds"))])
+def test_a_closed_client_ends_what_is_waiting_and_stays_closed(request, kind, name):
+    given = request.getfixturevalue(kind)
+    client = McpClient(given("short") if kind == "mcp_child" else given[0])
     client.list_tools()
     timer = threading.Timer(0.1, client.close)
     timer.start()
     started = time.monotonic()
     with pytest.raises(McpError, match="the client is closed"):
-        client.call_tool(name)
+        client.call_tool(name, {"code": "pass"})
     timer.join()
     assert time.monotonic() - started < 8
+    with pytest.raises(McpError, match="the client is closed"):
+        client.list_tools()
+    client.close()
     for _ in range(500):
-        if all(wire.closed for wire in list(client._link.wires)):
+        wires = list(getattr(client._link, "wires", ()))
+        if all(wire.closed for wire in wires):
             break
         time.sleep(0.02)
-    assert all(wire.closed for wire in list(client._link.wires))        # nobody waits any more
+    assert all(wire.closed for wire in wires)           # nobody waits any more
 
 
 def test_over_http_what_is_no_server_is_named():
@@ -10330,8 +9505,15 @@ def shows() -> list:
     return ["look:", *(toolreg.Media(b"abc", kind) for kind in ("image/png", "audio/wav", "application/pdf"))]
 
 @registry.register(metadata=ToolMetadata(parallel=False))
-def stays() -> bool:
+def stays(gate: str = "") -> bool:
+    while gate and not os.path.exists(gate):
+        time.sleep(0.01)
     return threading.current_thread() is threading.main_thread()
+
+@registry.register
+def opens(gate: str) -> str:
+    open(gate, "w").close()
+    return "opened"
 
 for name, value in SETTINGS.items():
     setattr(toolreg, name, value)
@@ -10427,7 +9609,7 @@ def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
     messages, _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
     old, new = sorted(messages, key=lambda message: message["id"])
     tools = {tool["name"]: tool for tool in old["result"]["tools"]}
-    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
+    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays opens".split()
     assert tools["add"]["description"] == "Add two numbers."
     assert (tools["add"]["title"], tools["add"]["annotations"]) == ("Adder", {"readOnlyHint": True})
     assert list(tools["add"]["inputSchema"]["properties"]) == ["a", "b", TOOLCALL_REASON]
@@ -10528,34 +9710,24 @@ def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_f
     assert messages[0]["id"] == "last" and {message["id"] for message in messages} == {*range(50), "last"}
 
 
-@pytest.mark.parametrize("line, code, id", [
-    (b'{"jsonrpc": "2.0", "id": 1, "meth', -32700, None),
-    (b"nonsense\n", -32700, None),
-    (b"\xff\xfe\n", -32700, None),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": NaN}\n', -32700, None),
-    (b"[" * 5_000 + b"\n", -32700, None),
-    (b"[]\n", -32600, None),
-    (b"7\n", -32600, None),
-    ({"id": 1, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": 1}, -32600, 1),
-    ({"jsonrpc": "2.0", "id": "x", "method": 5}, -32600, "x"),
-    ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, -32600, 1),
-    (rpc(1, "tools/call", name=["add"]), -32602, 1),
-    (rpc(1, "tools/call", name={"add": 1}, arguments={}), -32602, 1),
-    (rpc(1, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}), -32602, 1),
-    (rpc_new(1, "tools/list", ["2026-07-28"]), -32022, 1),
-    (b"x" * 5_000 + b"\n", -32600, None),
-    (b"x" * 4_096, -32600, None),
-])
-def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path, line, code, id):
-    messages, _ = over_stdio(tmp_path, rpc("before", "ping"), line, *[b"\n"] * isinstance(line, bytes),
-                             rpc("after", "ping"), MAX_MESSAGE=4_096 if len(line) >= 4_096 and line[:1] == b"x" else 2**20)
-    assert len(messages) == 3 and [message["id"] for message in messages].count(id) == 1
-    [error] = [message["error"] for message in messages if "error" in message]
-    assert error["code"] == code and error["message"]
+def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path):
+    rows = [
+        (b"\xff\xfe\n", -32700, None), (b"[" * 1_000 + b"\n", -32700, None), (b"[]\n", -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": NaN}\n', -32700, None),
+        ({"id": 2, "method": "ping"}, -32600, None), ({"jsonrpc": "2.0", "id": 3}, -32600, 3),
+        ({"jsonrpc": "2.0", "id": "x", "method": 5}, -32600, "x"),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600, None),
+        ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, None),
+        ({"jsonrpc": "2.0", "id": 4, "method": "ping", "params": []}, -32600, 4),
+        (rpc(5, "tools/call", name={"add": 1}, arguments={}), -32602, 5),
+        (rpc(6, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}), -32602, 6),
+        (rpc_new(7, "tools/list", ["2026-07-28"]), -32022, 7), (b"x" * 9_000 + b"\n", -32600, None),
+        (rpc("last", "ping"), None, "last"), (b'{"jsonrpc": "2.0", "id": 8, "meth', -32700, None)]
+    messages, _ = over_stdio(tmp_path, *[line for line, _, _ in rows], MAX_MESSAGE=4_096)
+    told = [(message.get("error", {}).get("code"), message["id"]) for message in messages]
+    assert sorted(told, key=repr) == sorted([(code, id) for _, code, id in rows], key=repr)
+    assert all(message["error"]["message"] for message in messages if "error" in message)
+    assert over_stdio(tmp_path, b"x" * 9_000, MAX_MESSAGE=4_096)[0][0]["error"]["code"] == -32600
 
 
 def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
@@ -10619,8 +9791,9 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
     with over_http(tmp_path, MAX_MESSAGE=1_000, MESSAGE_SECONDS=1.5, MAX_SERVED=3) as port, contextlib.ExitStack() as stack:
         def status(body, **headers):            # a thread that is about to end may still count as one of the three
             for _ in range(50):
-                if (answer := post(port, body, **headers)[0]) != 503:
-                    return answer
+                with contextlib.suppress(OSError):
+                    if (answer := post(port, body, **headers)[0]) != 503:
+                        return answer
                 time.sleep(0.1)
             return 503
 
@@ -10641,76 +9814,35 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
         time.sleep(0.2)
         full = connected(b"")
         assert full.recv(1_000).startswith(b"HTTP/1.1 503 ") and full.recv(1) == b""
-        for client in slow:                     # a byte now and then buys no time
-            with contextlib.suppress(OSError):
-                while time.monotonic() - began < 15:
-                    client.sendall(b"a")
-                    client.settimeout(0.1)
-                    with contextlib.suppress(TimeoutError):
-                        if client.recv(1_000) == b"":
-                            break
+        while slow and time.monotonic() - began < 15:       # a byte now and then buys no time
+            time.sleep(0.1)
+            for client in list(slow):
+                client.setblocking(False)
+                try:
+                    client.send(b"a")
+                    is_over = client.recv(1_000) == b""
+                except OSError as error:
+                    is_over = not isinstance(error, BlockingIOError)
+                if is_over:
+                    slow.remove(client)
         assert time.monotonic() - began < 10
         for _ in range(200):                    # one after the other, and none is left
             connected(b"").close()
             connected(head.encode() + b"{").close()
-        for _ in range(50):
-            with contextlib.suppress(OSError, AssertionError):
-                assert post(port, rpc(1, "ping"))[0] == 200
-                break
-            time.sleep(0.1)
-        else:
-            raise AssertionError("the server is not free again")
+        assert status(rpc(1, "ping")) == 200
 
 
-BOUND = r"""
-import os, signal, sys, threading, time
-sys.path.insert(0, FOLDER)
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from toolreg import ToolMetadata, ToolRegistry, serve_mcp
-registry = ToolRegistry()
-bound = ToolMetadata(parallel=False)
-
-@registry.register(metadata=bound)
-def waits() -> str:
-    while not os.path.exists(GATE):
-        time.sleep(0.01)
-    return f"here: {threading.current_thread() is threading.main_thread()}"
-
-@registry.register
-def opens() -> str:
-    open(GATE, "w").close()
-    return "opened"
-
-serve_mcp(registry, http=sys.argv[1] if sys.argv[1:] else None)
-print("ended", file=sys.stderr)
-"""
-
-
-@pytest.mark.parametrize("address", [[], ["127.0.0.1:0"]])
-def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_nothing_else_waiting(tmp_path, address):
-    path, gate = tmp_path / "bound.py", tmp_path / "gate"
-    path.write_text(f"FOLDER, GATE = {str(HERE)!r}, {str(gate)!r}\n{BOUND}", "utf-8")
-    command = [sys.executable, "-I", "-S", "-B", str(path), *address]
-    calls = [rpc_tool(1, "waits"), rpc_tool(2, "opens")]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as server:
-        try:
-            if address:
-                port = int(server.stderr.readline().rpartition(b":")[2].split(b"/")[0])
-                first = toolreg._on_daemon(post, port, calls[0])
-                second = post(port, calls[1])[2]
-                answers = [first.result(timeout=30).get()[2], second]
-                server.send_signal(signal.SIGINT)
-                server.communicate(timeout=30)
-            else:
-                lines = b"".join(json.dumps(call).encode() + b"\n" for call in calls)
-                server.stdin.write(lines)
-                server.stdin.flush()
-                answers = [json.loads(server.stdout.readline()) for _ in calls]
-                server.communicate(timeout=30)
-        finally:
-            server.kill()
-    texts = {answer["id"]: answer["result"]["content"][0]["text"] for answer in answers}
-    assert texts == {1: "here: True", 2: "opened"} and server.returncode == 0
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_nothing_else_waiting(tmp_path, transport):
+    calls = [rpc_tool(name, name, gate=str(tmp_path / "gate")) for name in ("stays", "opens")]
+    if transport == "stdio":
+        answers, _ = over_stdio(tmp_path, *calls)
+    else:
+        with over_http(tmp_path) as port:
+            first = toolreg._on_daemon(post, port, calls[0])
+            answers = [post(port, calls[1])[2], first.result(timeout=30).get()[2]]
+    assert [(answer["id"], answer["result"]["content"][0]["text"]) for answer in answers] == [
+        ("opens", "opened"), ("stays", "true")]
 
 
 @of("mcp", "serve")
@@ -10750,35 +9882,32 @@ def test_what_would_be_unsafe_or_unclear_is_not_served(options, words):
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
 # ---------------------------------------------------------------------------
 SOME_KEY = "sk-5ecret-5ecret"
-SOME_TOOLS = [
-    {
-        "type": "function",
-        "function": {"name": name, "parameters": {"type": "object", "properties": {argument: {"type": "integer"}}}},
-    }
-    for name, argument in [("mul", "x"), ("add", "a")]
-]
+SOME_TOOLS = [{"type": "function", "function": {"name": name, "parameters": {
+    "type": "object", "properties": {argument: {"type": "integer"}}}}} for name, argument in [("mul", "x"), ("add", "a")]]
 SOME_CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
 QUESTION = [{"role": "user", "content": "北京?"}]
 
 
-def completion(message, **headers):
-    return http_answer(
-        json.dumps({"choices": [{"message": message}]}).encode(), content_type="application/json", **headers
-    )
+def json_answer(value, status="200 OK", **headers):
+    return http_answer(json.dumps(value).encode(), status, content_type="application/json", **headers)
+
+
+def completion(message):
+    return json_answer({"choices": [{"message": message}]})
 
 
 def failure(status, error="no", **headers):
-    return http_answer(
-        json.dumps({"error": {"message": error}}).encode(), status, content_type="application/json", **headers
-    )
+    return json_answer({"error": {"message": error}}, status, **headers)
+
+
+def events_answer(events, end=""):
+    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + end
+    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\r\n" + text).encode()
 
 
 def event_stream(*deltas, end="data: [DONE]\n\n", finish="stop"):
-    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [
-        {"choices": [{"delta": {}, "finish_reason": finish}]}
-    ]
-    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks if finish or chunk != chunks[-1]) + end
-    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\r\n" + text).encode()
+    last = [{"choices": [{"delta": {}, "finish_reason": finish}]}] if finish else []
+    return events_answer([*({"choices": [{"delta": delta}]} for delta in deltas), *last], end)
 
 
 def serving_each(*answers):
@@ -10790,10 +9919,17 @@ def sent_body(request):
     return json.loads(request.partition(b"\r\n\r\n")[2])
 
 
+def path_of(request):
+    return request.split()[1].decode()
+
+
+def model_at(url, api_format="openai-chat", **options):
+    base = url + "/v1" if api_format.startswith("openai") else url
+    return HttpModel(base, "m", api_format=api_format, **{"timeout": 10, **options})
+
+
 def ask(url, *, messages=QUESTION, tools=(), tool_choice=None, **options):
-    return HttpModel(url + "/v1", "m", **{"timeout": 10, **options})(
-        messages=messages, tools=tools, tool_choice=tool_choice
-    )
+    return model_at(url, **options)(messages=messages, tools=tools, tool_choice=tool_choice)
 
 
 @pytest.fixture
@@ -10801,32 +9937,26 @@ def no_pauses(monkeypatch):
     monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
 
 
-@pytest.mark.parametrize(
-    "base, path",
-    [
-        ("", "/chat/completions"),
-        ("/v1", "/v1/chat/completions"),
-        ("/v1/", "/v1/chat/completions"),
-        ("/v1/chat/completions", "/v1/chat/completions"),
-        ("/d?api-version=1", "/d/chat/completions?api-version=1"),
-    ],
-)
+def lambda_free_add(a: int, b: int) -> int:
+    return a + b
+
+
+lambda_free_add.__name__ = "add"
+
+
+@pytest.mark.parametrize("base, path", [
+    ("", "/chat/completions"), ("/v1", "/v1/chat/completions"), ("/v1/", "/v1/chat/completions"),
+    ("/v1/chat/completions", "/v1/chat/completions"), ("/d?api-version=1", "/d/chat/completions?api-version=1")])
 def test_a_question_goes_to_the_chat_endpoint_with_the_key_and_all_options(base, path):
     with serving(completion({"role": "assistant", "content": "42"})) as (url, requests):
         model = HttpModel(url + base, "m", api_key=SOME_KEY, headers={"Api-Key": "other"}, temperature=0, seed=1)
-        assert model(messages=QUESTION, tools=SOME_TOOLS, tool_choice="required") == {
-            "role": "assistant",
-            "content": "42",
-        }
-        assert model(messages=QUESTION)["content"] == "42"
+        for options in ({"tools": SOME_TOOLS, "tool_choice": "required"}, {}):
+            assert model(messages=QUESTION, **options) == {"role": "assistant", "content": "42"}
+            asked = {"model": "m", "messages": QUESTION, "temperature": 0, "seed": 1}
+            assert sent_body(requests[-1]) == {**asked, **options}
     head = requests[0].partition(b"\r\n\r\n")[0].decode().split("\r\n")
     assert head[0] == f"POST {path} HTTP/1.1"
     assert {f"authorization: Bearer {SOME_KEY}", "api-key: other", "content-type: application/json"} <= set(head)
-    asked = {"model": "m", "messages": QUESTION, "temperature": 0, "seed": 1}
-    assert (
-        sent_body(requests[0]) == {**asked, "tools": SOME_TOOLS, "tool_choice": "required"}
-        and sent_body(requests[1]) == asked
-    )
 
 
 def test_a_model_without_a_key_sends_none_and_only_http_is_spoken():
@@ -10841,44 +9971,21 @@ def test_a_model_without_a_key_sends_none_and_only_http_is_spoken():
 
 
 def test_an_agent_runs_over_http_and_the_history_is_one_that_servers_take():
-    odd = {
-        "role": "assistant",
-        "content": None,
-        "function_call": None,
-        "audio": None,
-        "tool_calls": [
-            {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}},
-            {
-                "id": "c2",
-                "type": "function",
-                "function": {"name": "add", "arguments": '{"a": '},
-                "extra_content": {"signature": "s"},
-            },
-        ],
-    }
-    registry = ToolRegistry([lambda_free_add])
-    with serving_each(completion(odd), completion({"role": "assistant", "content": "3", "tool_calls": []})) as (
-        url,
-        requests,
-    ):
-        messages = run_agent(HttpModel(url, "m"), "add", registry, tool_choice="required")
+    odd = {"role": "assistant", "content": None, "function_call": None, "audio": None, "tool_calls": [
+        {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}},
+        {"id": "c2", "type": "function", "function": {"name": "add", "arguments": '{"a": '}, "extra_content": {"s": "s"}}]}
+    done = completion({"role": "assistant", "content": "3", "tool_calls": []})
+    with serving_each(completion(odd), done) as (url, requests):
+        messages = run_agent(HttpModel(url, "m"), "add", ToolRegistry([lambda_free_add]), tool_choice="required")
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert (
-        messages[2]["content"] == "3"
-        and messages[3]["content"].startswith("Error: ")
-        and messages[-1]["content"] == "3"
-    )
+    assert messages[2]["content"] == "3" and messages[3]["content"].startswith("Error: ")
     first, second = map(sent_body, requests)
     assert (first["tool_choice"], second["tool_choice"]) == ("required", "auto")
-    history = second["messages"][1]
-    assert history.keys() == {"role", "content", "tool_calls"} and history["content"] == ""
-    one, two = history["tool_calls"]
-    assert one == {
-        "id": messages[1]["tool_calls"][0]["id"],
-        "type": "function",
-        "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'},
-    }
-    assert (two["function"]["arguments"], two["extra_content"]) == ("{}", {"signature": "s"})
+    one, two = second["messages"][1]["tool_calls"]
+    assert second["messages"][1] == {"role": "assistant", "content": "", "tool_calls": [one, two]}
+    assert one == {"id": messages[1]["tool_calls"][0]["id"], "type": "function",
+                   "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+    assert (two["function"]["arguments"], two["extra_content"]) == ("{}", {"s": "s"})
 
 
 @pytest.mark.parametrize("options, shown", [({"sees_images": True}, [SEEN]), ({}, [])])
@@ -10889,171 +9996,63 @@ def test_images_are_shown_over_http_by_an_option_that_is_not_sent_itself(options
     assert sent_body(requests[1])["messages"][4:] == shown and b"sees_images" not in b"".join(requests)
 
 
-def lambda_free_add(a: int, b: int) -> int:
-    return a + b
-
-
-lambda_free_add.__name__ = "add"
-
-
-def test_async_code_goes_on_while_a_model_is_asked_over_http():
-    ticks = []
-
-    async def tick():
-        while True:
-            await asyncio.sleep(0.01)
-            ticks.append(1)
-
-    async def talk():
-        ticking = asyncio.create_task(tick())
-        messages = await arun_agent(HttpModel(url, "m"), "hi", ToolRegistry())
-        ticking.cancel()
-        return messages[-1]["content"]
-
-    def slowly(request, connection):
-        time.sleep(0.2)
-        return completion({"role": "assistant", "content": "42"})
-
-    with serving(slowly) as (url, _):
-        assert asyncio.run(talk()) == "42" and len(ticks) >= 3
-
-
-@pytest.mark.parametrize("content", ["17 + 25 = 32", None, ""])
-def test_prose_where_a_call_was_required_is_a_final_answer(content):
-    with serving(completion({"role": "assistant", "content": content})) as (url, requests):
-        messages = run_agent(HttpModel(url, "m"), "add", ToolRegistry([lambda_free_add]), tool_choice="required")
-    assert messages[-1] == {"role": "assistant", "content": content or ""} and len(requests) == 1
-
-
-def test_a_server_that_ignores_the_choice_of_a_tool_is_told_so_and_asked_again():
-    mul = {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{**SOME_CALL, "function": {"name": "mul", "arguments": "{}"}}],
-    }
-    registry = ToolRegistry([lambda_free_add, Tool("mul", "", {"type": "object"}, lambda: 1 / 0)])
-    with serving_each(completion(mul), completion({"role": "assistant", "content": "done"})) as (url, requests):
-        messages = run_agent(HttpModel(url, "m"), "add", registry, tool_choice="add")
-    assert sent_body(requests[0])["tool_choice"] == {"type": "function", "function": {"name": "add"}}
-    assert messages[2]["content"].startswith('Error: only the tool "add"') and messages[-1]["content"] == "done"
-
-
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        failure("429 Too Many Requests", Retry_After="0"),
-        failure("500 Internal Server Error"),
-        failure("503 Service Unavailable"),
-        failure("529 Overloaded"),
-        b"",
-        b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{",
-        b"\x00\x01 no http\r\n\r\n",
-    ],
-)
+@pytest.mark.parametrize("trouble", [
+    failure("429 Too Many Requests", Retry_After="0"), failure("500 Internal Server Error"),
+    failure("503 Service Unavailable"), failure("529 Overloaded"), b"",
+    b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{", b"\x00\x01 no http\r\n\r\n"])
 def test_what_may_pass_is_tried_again_as_often_as_said(trouble, no_pauses):
     with serving_each(trouble, trouble, completion({"content": "42"})) as (url, requests):
         assert ask(url)["content"] == "42" and len(requests) == 3
     with serving(trouble) as (url, requests):
-        with pytest.raises(HttpError):
-            ask(url, retries=1)
-        assert len(requests) == 2
-        with pytest.raises(HttpError):
-            ask(url, retries=0)
-        assert len(requests) == 3
+        for retries, asked in ((1, 2), (0, 3)):
+            with pytest.raises(HttpError):
+                ask(url, retries=retries)
+            assert len(requests) == asked
 
 
-@pytest.mark.parametrize(
-    "answer, told",
-    [
-        (failure("400 Bad Request", "bad 'temperature'"), "answered 400: bad 'temperature'"),
-        (failure("401 Unauthorized", f"wrong key {SOME_KEY}"), "answered 401: wrong key ***"),
-        (http_answer(b'{"error": "no such model"}', "404 Not Found"), "answered 404: no such model"),
-        (http_answer(b'{"detail": [{"loc": 1}]}', "422 Unprocessable"), 'answered 422: [{"loc": 1}]'),
-        (http_answer(b'{"object": "error", "message": "too long"}', "400 Bad Request"), "answered 400: too long"),
-        (http_answer(b"<html>\n<b>Forbidden</b>", "403 Forbidden"), "answered 403: <html> <b>Forbidden</b>"),
-        (http_answer(b"", "404 Not Found"), "answered 404: Not Found"),
-        (
-            failure("429 Too Many Requests", "come back tomorrow", Retry_After="86400"),
-            "answered 429: come back tomorrow",
-        ),
-        (failure("200 OK", "rate limited"), ": rate limited"),
-        (
-            http_answer(b"<!doctype html><p>Log in", content_type="text/html"),
-            ': no answer of openai-chat, but "<!doctype html><p>Log in"',
-        ),
-        (http_answer(b'{"choices": []}'), ': no answer of openai-chat, but {"choices": []}'),
-        (http_answer(b"[1]"), ": no answer of openai-chat, but [1]"),
-        (http_answer(b'{"choices": [null]}'), ': no answer of openai-chat, but {"choices": [null]}'),
-        (http_answer(b'{"choices": "no"}'), ': no answer of openai-chat, but {"choices": "no"}'),
-        (http_answer(b'{"error": null, "message": "busy"}', "400 Bad Request"), "answered 400: busy"),
-        (http_answer(b""), ': no answer of openai-chat, but ""'),
-        (
-            http_answer(b'{"choices": [{"message": null}]}'),
-            ': no answer of openai-chat, but {"choices": [{"message": null}]}',
-        ),
-        (http_answer(b"", "302 Found", Location="http://127.0.0.1:9/login"), "answered 302: Found"),
-    ],
-)
+NO_ANSWER = ": no answer of openai-chat, but "
+
+
+@pytest.mark.parametrize("answer, told", [
+    (failure("400 Bad Request", "bad 'temperature'"), "answered 400: bad 'temperature'"),
+    (failure("401 Unauthorized", f"wrong key {SOME_KEY}"), "answered 401: wrong key ***"),
+    (http_answer(b'{"error": "no such model"}', "404 Not Found"), "answered 404: no such model"),
+    (http_answer(b'{"detail": [{"loc": 1}]}', "422 Unprocessable"), 'answered 422: [{"loc": 1}]'),
+    (http_answer(b'{"error": null, "message": "busy"}', "400 Bad Request"), "answered 400: busy"),
+    (http_answer(b"<html>\n<b>Forbidden</b>", "403 Forbidden"), "answered 403: <html> <b>Forbidden</b>"),
+    (http_answer(b"", "404 Not Found"), "answered 404: Not Found"),
+    (http_answer(b"", "302 Found", Location="http://127.0.0.1:9/login"), "answered 302: Found"),
+    (failure("429 Too Many Requests", "come tomorrow", Retry_After="86400"), "answered 429: come tomorrow"),
+    (failure("200 OK", "rate limited"), ": rate limited"),
+    (http_answer(b"<p>Log in", content_type="text/html"), NO_ANSWER + '"<p>Log in"'),
+    *[(http_answer(body), NO_ANSWER + (body.decode() or '""')) for body in (
+        b"", b"[1]", b'{"choices": []}', b'{"choices": [null]}', b'{"choices": "no"}', b'{"choices": [{"message": null}]}')]])
 def test_an_error_says_what_the_provider_said_at_once_and_without_the_key(answer, told):
     with serving(answer) as (url, requests):
         with pytest.raises(HttpError) as caught:
             ask(url, api_key=SOME_KEY)
     assert str(caught.value) == url + (" " if told.startswith("answered") else "") + told
     assert caught.value.status == int(answer.split()[1]) and len(requests) == 1
-    assert (
-        SOME_KEY.encode() not in caught.value.body
-        and caught.value.__context__ is None
-        or caught.value.__suppress_context__
-    )
+    assert SOME_KEY.encode() not in caught.value.body and caught.value.__suppress_context__
 
 
-@pytest.mark.parametrize(
-    "said, named",
-    [
-        ("Invalid schema for function 'add': x", " (tools: add)"),
-        ("tools.1.function.parameters: x", " (tools: add)"),
-        ("tools[0].function: x", " (tools: mul)"),
-        ("JSON schema error at #/properties/a: unrecognized type dict", " (tools: mul, add)"),
-        ("schema error at #/nope", " (tools: mul, add)"),
-        ("this model takes no tools", " (tools: mul, add)"),
-        ("tools[7]: x", " (tools: mul, add)"),
-        ("tools.10: x", " (tools: mul, add)"),
-        ("bad address", ""),
-        ("bad readd", ""),
-        ("bad temperature", ""),
-    ],
-)
+@pytest.mark.parametrize("said, named", [
+    ("Invalid schema for function 'add': x", "add"), ("tools.1.function.parameters: x", "add"),
+    ("tools[0].function: x", "mul"), ("tools.2: no", "web_search"), ("GenerateContentRequest.tools[0].function_declarations[1]", "add"),
+    *[(text, "mul, add, web_search") for text in (
+        "schema error at #/nope", "this model takes no tools", "tools[7]: x", "tools.10: x")],
+    *[(text, None) for text in ("bad address", "bad readd", "bad temperature")]])
 def test_a_schema_that_the_server_dislikes_is_told_with_the_name_of_its_tool(said, named):
     with serving(failure("400 Bad Request", said)) as (url, _):
         with pytest.raises(HttpError) as caught:
-            ask(url, tools=SOME_TOOLS)
-    assert str(caught.value) == f"{url} answered 400: {said}{named}"
+            ask(url, tools=[*SOME_TOOLS, {"type": "web_search"}])
+    assert str(caught.value) == f"{url} answered 400: {said}" + (f" (tools: {named})" if named else "")
 
 
-def test_tools_of_other_kinds_do_not_hide_an_error():
-    with serving(failure("400 Bad Request", "tools.0: no")) as (url, _):
-        with pytest.raises(HttpError, match=r"answered 400: tools.0: no \(tools: web_search\)"):
-            ask(url, tools=[{"type": "web_search"}, {"type": "function", "function": {"name": "f"}}])
-
-
-@pytest.mark.parametrize(
-    "asked, least, most",
-    [
-        ("0", 0, 0),
-        ("7", 7, 7),
-        ("0.25", 0.25, 0.25),
-        ("61", None, None),
-        ("", 0.5, 0.75),
-        ("soon", 0.5, 0.75),
-        ("-5", 0, 0),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
-        ("Wed, 21 Oct 2099 07:28:00 GMT", None, None),
-        ("1e9", None, None),
-        ("9" * 400, None, None),
-        ("nan1", 0.5, 0.75),
-        ("Wed, 21 Oct 99999 07:28:00 GMT", 0.5, 0.75),
-    ],
-)
+@pytest.mark.parametrize("asked, least, most", [
+    ("0", 0, 0), ("7", 7, 7), ("0.25", 0.25, 0.25), ("61", None, None), ("", 0.5, 0.75), ("soon", 0.5, 0.75), ("-5", 0, 0),
+    ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("Wed, 21 Oct 2099 07:28:00 GMT", None, None), ("1e9", None, None),
+    ("9" * 400, None, None), ("nan1", 0.5, 0.75), ("Wed, 21 Oct 99999 07:28:00 GMT", 0.5, 0.75)])
 def test_retry_after_is_honoured_and_bounded(asked, least, most):
     pause = toolreg._pause_after(HttpError("x", 429, {"retry-after": asked}), 0)
     assert pause is None if least is None else least <= pause <= most
@@ -11076,26 +10075,16 @@ def test_the_key_is_in_no_repr_and_goes_nowhere_else_on_a_redirect():
                     ask(url, api_key=SOME_KEY)
             assert len(requests) == 1
     assert not seen
-    with serving_each(http_answer(b"", "307 Temporary Redirect", Location="/new"), completion({"content": "42"})) as (
-        url,
-        requests,
-    ):
-        assert ask(url, api_key=SOME_KEY)["content"] == "42"
-    assert SOME_KEY.encode() in requests[1]
+    moved = http_answer(b"", "307 Temporary Redirect", Location="/new")
+    with serving_each(moved, completion({"content": "42"})) as (url, requests):
+        assert ask(url, api_key=SOME_KEY)["content"] == "42" and SOME_KEY.encode() in requests[1]
 
 
 def test_a_stream_gives_its_text_piece_by_piece_and_its_calls_whole():
-    parts = [
-        {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": ""}},
-        {"index": 0, "function": {"arguments": '{"a"'}},
-        {"index": 0, "function": {"arguments": ": 1}"}},
-    ]
-    deltas = [
-        {"role": "assistant", "content": ""},
-        {"content": "let "},
-        {"content": "me"},
-        *({"tool_calls": [part]} for part in parts),
-    ]
+    parts = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": ""}},
+             *({"index": 0, "function": {"arguments": piece}} for piece in ('{"a"', ": 1}"))]
+    deltas = [{"role": "assistant", "content": ""}, {"content": "let "}, {"content": "me"},
+              *({"tool_calls": [part]} for part in parts)]
     for end in ("data: [DONE]\n\n", ": comment\n\ndata:\n\n", ""):  # some servers forget [DONE]
         pieces = []
         with serving(event_stream(*deltas, end=end)) as (url, requests):
@@ -11111,35 +10100,16 @@ def test_of_text_that_comes_in_parts_only_the_text_is_given_out():
         assert ask(url, on_delta=pieces.append) == message and pieces == ["42"]
 
 
-def test_a_server_that_does_not_stream_is_understood_all_the_same():
-    pieces = []
-    with serving(completion({"role": "assistant", "content": "42"})) as (url, _):
-        assert ask(url, stream=True, on_delta=pieces.append)["content"] == "42" and pieces == ["42"]
+def test_a_stream_that_breaks_off_within_an_event_or_before_any_text_is_tried_again(no_pauses):
+    broken, whole = event_stream(finish=None, end="data: {\n"), event_stream({"content": "42"})
+    with serving_each(broken, event_stream({"tool_calls": []}, finish=None, end=""), whole) as (url, requests):
+        assert ask(url, on_delta=lambda text: None)["content"] == "42" and len(requests) == 3
 
 
-def test_a_cut_stream_is_tried_again_unless_its_text_was_given_out(no_pauses):
-    cut, whole = event_stream({"content": "4"}, finish=None, end=""), event_stream({"content": "42"})
-    with serving_each(cut, event_stream(finish=None, end="data: {\n"), whole) as (url, requests):
-        assert ask(url, stream=True)["content"] == "42" and len(requests) == 3
-    with serving_each(event_stream({"tool_calls": []}, finish=None, end=""), whole) as (url, requests):
-        assert ask(url, on_delta=lambda text: None)["content"] == "42" and len(requests) == 2
-    with serving_each(cut, whole) as (url, requests):
-        pieces = []
-        with pytest.raises(HttpError, match="the stream broke off"):
-            ask(url, on_delta=pieces.append)
-        assert pieces == ["4"] and len(requests) == 1
-
-
-@pytest.mark.parametrize(
-    "data, told",
-    [
-        ('{"error": {"message": "overloaded"}}', "overloaded"),
-        ("[1]", "no answer of openai-chat, but [1]"),
-        ('{"choices": [null]}', 'no answer of openai-chat, but {"choices": [null]}'),
-        ('{"choices": [{"delta": "x"}]}', 'no answer of openai-chat, but {"choices": [{"delta": "x"}]}'),
-        ("<html>", 'no answer of openai-chat, but "<html>"'),
-    ],
-)
+@pytest.mark.parametrize("data, told", [
+    ('{"error": {"message": "overloaded"}}', "overloaded"), ("<html>", 'no answer of openai-chat, but "<html>"'),
+    *[(data, f"no answer of openai-chat, but {data}") for data in (
+        "[1]", '{"choices": [null]}', '{"choices": [{"delta": "x"}]}')]])
 def test_an_error_in_the_midst_of_a_stream_is_told(data, told):
     with serving(event_stream({"content": "4"}, finish=None, end=f"data: {data}\n\n")) as (url, requests):
         with pytest.raises(HttpError) as caught:
@@ -11161,22 +10131,6 @@ def test_the_connection_of_a_stream_that_fails_is_closed_at_once():
     assert ends == [b""] and caught.value.status == 200
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_an_answer_that_drips_cannot_stretch_the_timeout_of_a_model(kind):
-    def drip(request, connection):
-        connection.sendall(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n".encode())
-        with contextlib.suppress(OSError):
-            for _ in range(100):
-                connection.sendall(b": \n")
-                time.sleep(0.02)
-
-    with serving(drip) as (url, requests):
-        started = time.monotonic()
-        with pytest.raises(ToolTimeoutError):
-            ask(url, timeout=0.3)
-        assert time.monotonic() - started < 5 and len(requests) == 1
-
-
 def test_a_large_answer_is_read_and_one_beyond_the_bound_is_refused_at_once():
     with serving(completion({"content": "a" * 10_000_000})) as (url, _):
         assert len(ask(url)["content"]) == 10_000_000
@@ -11194,32 +10148,29 @@ def test_lone_surrogates_and_nan_do_not_reach_the_wire():
             ask(url, temperature=math.nan)
 
 
-@pytest.mark.parametrize(
-    "message, sent",
-    [
-        ({"role": "assistant", "content": None, "refusal": None}, {"role": "assistant", "content": ""}),
-        ({"role": "assistant", "content": "a", "tool_calls": []}, {"role": "assistant", "content": "a"}),
-        (
-            {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "add", "arguments": {"a": 1}}}]},
-            {"role": "assistant", "content": "", "tool_calls": [SOME_CALL]},
-        ),
-        (
-            {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "custom", "custom": {}}]},
-            None,
-        ),
-        ({"role": "user", "content": [{"type": "text", "text": "a"}]}, None),
-        ({"role": "tool", "tool_call_id": "c1", "content": ""}, None),
-    ],
-)
+@pytest.mark.parametrize("message, sent", [
+    ({"role": "assistant", "content": None, "refusal": None}, {"role": "assistant", "content": ""}),
+    ({"role": "assistant", "content": "a", "tool_calls": []}, {"role": "assistant", "content": "a"}),
+    ({"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "add", "arguments": {"a": 1}}}]},
+     {"role": "assistant", "content": "", "tool_calls": [SOME_CALL]}),
+    *[(message, message) for message in (
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "custom", "custom": {}}]},
+        {"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "tool", "tool_call_id": "c1", "content": ""})]])
 def test_a_message_is_sent_as_every_server_takes_it(message, sent):
     with serving(completion({"content": "42"})) as (url, requests):
         ask(url, messages=[message])
-    assert sent_body(requests[0])["messages"] == [sent or message]
+    assert sent_body(requests[0])["messages"] == [sent]
 
 
 # --- the other APIs
 # where it is asked, the header of the key, an answer, and the same as the events of a stream
 SOME_APIS = {
+    "openai-chat": {
+        "path": "/v1/chat/completions", "key": f"authorization: Bearer {SOME_KEY}",
+        "answer": {"choices": [{"message": {"role": "assistant", "content": "42"}}],
+                   "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+        "events": [*({"choices": [{"delta": {"content": piece}}]} for piece in "42"),
+                   {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}]},
     "openai-responses": {
         "path": "/v1/responses", "key": f"authorization: Bearer {SOME_KEY}",
         "answer": {"output": [{"type": "message", "role": "assistant", "content": [
@@ -11258,24 +10209,6 @@ SOME_APIS = {
 }
 each_api = pytest.mark.parametrize("api_format", [name for name in SOME_APIS if name in API_FORMATS])
 TOKENS = {"input": 3, "output": 4, "total": 7}
-
-
-def json_answer(value, status="200 OK", **headers):
-    return http_answer(json.dumps(value).encode(), status, content_type="application/json", **headers)
-
-
-def events_answer(events, end=""):
-    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + end
-    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + text).encode()
-
-
-def model_at(url, api_format, **options):
-    base = url + "/v1" if api_format.startswith("openai") else url
-    return HttpModel(base, "m", api_format=api_format, **{"timeout": 10, **options})
-
-
-def path_of(request):
-    return request.split()[1].decode()
 
 
 @each_api
@@ -11478,18 +10411,6 @@ def test_a_stream_of_any_api_that_was_cut_is_tried_again_unless_its_text_was_giv
         assert "".join(pieces) in ("4", "42") and len(requests) == 1
 
 
-@each_api
-@pytest.mark.parametrize("status", ["429 Too Many Requests", "500 Internal Server Error", "529 Overloaded"])
-def test_each_api_is_asked_again_after_what_may_pass(api_format, status, no_pauses):
-    busy = json_answer({"error": {"type": "overloaded_error", "message": "busy"}}, status)
-    with serving_each(busy, json_answer(SOME_APIS[api_format]["answer"])) as (url, requests):
-        assert "42" in json.dumps(model_at(url, api_format)(messages=[])) and len(requests) == 2
-    with serving(busy) as (url, requests):
-        with pytest.raises(HttpError, match=f"answered {status[:3]}: busy$"):
-            model_at(url, api_format, retries=1)(messages=[])
-        assert len(requests) == 2
-
-
 @of("responses", "anthropic", "gemini")
 @pytest.mark.parametrize(
     "api_format, event, told, passes",
@@ -11600,21 +10521,6 @@ def test_the_message_of_an_api_is_told_whole_up_to_its_bound_and_without_the_key
             ask(url, api_key=SOME_KEY)
 
 
-@of("anthropic", "gemini")
-@pytest.mark.parametrize("api_format, said, named", [
-    ("anthropic", "tools.1.custom.input_schema: bad", " (tools: add)"),
-    ("gemini", "* GenerateContentRequest.tools[0].function_declarations[1].parameters: bad", " (tools: add)"),
-    ("anthropic", "max_tokens: bad", ""),
-])
-def test_each_api_names_the_tool_that_it_dislikes(api_format, said, named):
-    tools = build_tool_schemas([Tool("mul", "", {"type": "object"}, print), Tool.from_function(lambda_free_add)],
-                               api_format=api_format)
-    with serving(json_answer({"error": {"message": said}}, "400 Bad Request")) as (url, _):
-        with pytest.raises(HttpError) as caught:
-            model_at(url, api_format)(messages=[], tools=tools)
-    assert str(caught.value) == f"{url} answered 400: {said}{named}"
-
-
 # ---------------------------------------------------------------------------
 # switch: what the words of other libraries are called here
 # ---------------------------------------------------------------------------
@@ -11656,15 +10562,11 @@ def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_
 # trace: a conversation to look at, as text, as a diagram, as a page
 # ---------------------------------------------------------------------------
 FLOW_CALLS = [
-    ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}),
-    ToolCall("c2", "sub", {"text": "x"}),
-    ToolCall("c3", "nope", "{cut"),
-]
+    ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}), ToolCall("c2", "sub", {"text": "x"}),
+    ToolCall("c3", "nope", "{cut")]
 FLOW_RESULTS = [
-    ToolResult("c1", "add", "2"),
-    ToolResult("c2", "sub", "Error: one\n- two", is_error=True),
-    ToolResult("c3", "nope", "said by ToolError", is_error=True),
-]
+    ToolResult("c1", "add", "2"), ToolResult("c2", "sub", "Error: one\n- two", is_error=True),
+    ToolResult("c3", "nope", "said by ToolError", is_error=True)]
 FLOW_TEXT = """\
 user    hi
 model   calls add {"a": 1}  [c1]
@@ -11696,107 +10598,79 @@ sequenceDiagram
     T2-->>R: said by ToolError
     R-->>M: tool message c3
     M->>U: bye"""
+PNG = "data:image/png;base64,iVBORw=="
 HOSTILE = [
-    "\x1b[2J\x1b]0;x\x07",
-    "a\nuser    forged",
-    "\rtool    forged",
-    "\u202eevil\u2066",
-    "\U000e0041\u200b",
-    "\x9b31m",
-    "\ud800",
-    "end",
-    "wrap: x",
-    "nowrap:x",
-    " wrap:y",
-    "a;b#35;c",
-    "%%{init: {}}%%",
-    "<script>alert(1)</script>",
-    "<br/>",
-    "x\n    U->>M: y",
-    "#lt;img src=x onerror=alert(1)#gt;",
-    "ﬂ°°60¶ß",
-    "$$x^2$$",
-    "`a` **b** _c_",
-    "@{ type: x }",
-    "",
-    " ",
-    "{text}",
-    "{0.__class__}",
-    "\\n",
-    "loop x",
-    "as y",
-    "M",
-    "model",
-    "registry",
-    "+U",
-    "\u2028",
-    "参数\t值",
-    "a" * 5_000,
-]
+    "\x1b[2J\x1b]0;x\x07", "a\nuser    forged", "\rtool    forged", "\u202eevil\u2066", "\U000e0041\u200b", "\x9b31m", "\ud800",
+    "end", "wrap: x", "nowrap:x", " wrap:y", "x\nwrap: y", "a;b#35;c", "%%{init: {}}%%", "<script>alert(1)</script>", "<br/>",
+    "x\n    U->>M: y", "#lt;img src=x onerror=alert(1)#gt;", "ﬂ°°60¶ß", "$$x^2$$", "`a` **b** _c_", "@{ type: x }", "", " ",
+    "{text}", "{0.__class__}", "\\n", "loop x", "as y", "M", "model", "registry", "+U", "\u2028", "参数\t值", "a" * 5_000]
+hostile_flows = st.tuples(*[st.sampled_from(HOSTILE) | st.text()] * 5)      # a name, an id, words, a reason, an output
+
+
+def hostile_flow(name, id, words, reason, output):
+    return [{"role": "user", "content": words},
+            *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
+            {"role": "tool", "tool_call_id": id, "content": output}]
+
+
+def answered(result, api_format="openai-chat", arguments=()):
+    """Give the messages of a call and its result."""
+    return [*build_assistant_messages([ToolCall(result.tool_call_id, result.name, dict(arguments))], api_format=api_format),
+            *build_tool_result_messages([result], api_format=api_format)]
 
 
 def flow_messages(api_format):
-    api = toolreg._APIS[api_format]
-    return [
-        api.user("hi"),
-        *build_assistant_messages(FLOW_CALLS, api_format=api_format),
-        *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
-        *api.message({"content": "bye"}, api.said("bye")),
-    ]
+    first, last = ({"role": role, "content": text} for role, text in (("user", "hi"), ("assistant", "bye")))
+    if api_format == "gemini":
+        first, last = ({"role": role, "parts": [{"text": text}]} for role, text in (("user", "hi"), ("model", "bye")))
+    return [first, *build_assistant_messages(FLOW_CALLS, api_format=api_format),
+            *build_tool_result_messages(FLOW_RESULTS, api_format=api_format), last]
 
 
-def test_a_trace_shows_who_says_what_with_ids_reasons_and_errors():
-    assert trace(flow_messages("openai-chat")) == FLOW_TEXT
-    assert trace(flow_messages("openai-chat"), style="mermaid") == FLOW_DIAGRAM
-    odd = [{"role": "system", "content": ["be", "good"]}, {"role": "assistant", "content": None}]
-    assert trace(odd) == "system  be\nsystem  good"
-    blocks = {"role": "tool", "tool_call_id": "c1", "content": [{"text": "in"}, "blocks"]}
-    odd = [{"role": "tool", "content": "no id"}, blocks]
-    assert trace(odd) == "tool    no id\ntool    ? answers [c1] in\n        blocks"
-
-
-def test_a_call_that_reuses_an_id_is_drawn_with_its_own_arguments():
-    talk = [message for a in (1, 2) for message in (*build_assistant_messages([ToolCall("c", "add", {"a": a})]),
-                                                    *build_tool_result_messages([ToolResult("c", "add", "ok")]))]
-    assert re.findall("R->>T1: (.*)", trace(talk, style="mermaid")) == ['{"a": 1}', '{"a": 2}']
-
-
-@pytest.mark.parametrize("api_format", ["openai-responses", "anthropic", "gemini"])
-def test_a_trace_reads_the_messages_of_every_api_alike(api_format):
-    text = FLOW_TEXT if api_format == "openai-responses" else FLOW_TEXT.replace("{cut", "{}")
-    text = text.replace("nope answers", "nope fails") if api_format == "anthropic" else text  # it has is_error
+@pytest.mark.parametrize("api_format", [name for name in API_FORMATS if name in toolreg._APIS and name != "ollama"])
+def test_a_trace_shows_who_says_what_with_ids_reasons_and_errors_alike_in_every_api(api_format):
+    keeps_texts, says_failed = api_format.startswith("openai"), api_format == "anthropic"
+    text = FLOW_TEXT if keeps_texts else FLOW_TEXT.replace("{cut", "{}")
+    text = text.replace("nope answers", "nope fails") if says_failed else text
     assert trace(flow_messages(api_format)) == text
+    assert keeps_texts <= (trace(flow_messages(api_format), style="mermaid") == FLOW_DIAGRAM)
 
 
+@pytest.mark.parametrize("messages, text", [
+    ([{"role": "system", "content": ["be", "good"]}, {"role": "assistant", "content": None}], "system  be\nsystem  good"),
+    ([{"role": "tool", "content": "no id"}], "tool    no id"),
+    ([{"role": "tool", "tool_call_id": "c1", "content": [{"text": "in"}, "blocks"]}],
+     "tool    ? answers [c1] in\n        blocks"),
+    ([{"role": "tool", "tool_call_id": "c1", "content": {"a": 1}}], 'tool    ? answers [c1] {"a": 1}'),
+    ([{"role": "user", "content": "北京 é\t🎉"}], "user    北京 é\t🎉"),
+    ([{"role": "user", "content": "\0\x07\x1b\r\x7f\x9b\u061c\u200b\u200f\u2028\u202a\u202e\u2066\ufeff\ud800\U000e0041"}],
+     "user    \\x00\\x07\\x1b\\r\\x7f\\x9b\\u061c\\u200b\\u200f\\u2028\\u202a\\u202e\\u2066\\ufeff\\ud800\\U000e0041"),
+    ([{"role": "user", "content": "x" * 5_000}], "user    " + "x" * 2_000 + "…"),
+    ([{"role": "user", "content": "x" * 2_000}], "user    " + "x" * 2_000),
+])
+def test_a_trace_shows_whatever_there_is_and_spells_out_what_a_terminal_would_obey(messages, text):
+    assert trace(messages) == text
+
+
+def test_a_call_that_reuses_an_id_is_drawn_with_its_own_arguments_and_a_long_text_is_cut():
+    talk = [*answered(ToolResult("c", "add", "ok"), arguments={"a": 1}),
+            *answered(ToolResult("c", "add", "x" * 151), arguments={"a": 2})]
+    drawn = trace(talk, style="mermaid")
+    assert re.findall("R->>T1: (.*)", drawn) == ['{"a": 1}', '{"a": 2}']
+    assert f"T1-->>R: {'x' * 150}…\n" in drawn
+
+
+@of("spellings", "anthropic")
 def test_a_trace_reads_objects_of_sdks_and_text_beside_calls():
-    class Block:
-        def __init__(self, **known):
-            self.__dict__.update(known)
-
+    class Block(types.SimpleNamespace):
         def model_dump(self, **_):
-            return dict(self.__dict__)
+            return dict(vars(self))
 
     block = Block(type="tool_use", id="t1", name="add", input={"a": 1})
-    answer = {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "2"}]}],
-    }
-    flow = [{"role": "assistant", "content": [Block(type="text", text="let me see"), block]}, answer]
+    answer = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "2"}]}
+    flow = [{"role": "assistant", "content": [Block(type="text", text="let me see"), block]},
+            {"role": "user", "content": [answer]}]
     assert trace(flow) == 'model   let me see\nmodel   calls add {"a": 1}  [t1]\ntool    add answers [t1] 2'
-
-
-def test_what_a_terminal_would_obey_or_not_show_is_spelled_out():
-    bad = "\0\x07\x1b\r\x7f\x9b\u061c\u200b\u200f\u2028\u202a\u202e\u2066\ufeff\ud800\U000e0041"
-    assert trace([{"role": "user", "content": f"北京 é\t🎉 {bad}"}]) == "user    北京 é\t🎉 " + (
-        "\\x00\\x07\\x1b\\r\\x7f\\x9b\\u061c\\u200b\\u200f\\u2028\\u202a\\u202e\\u2066\\ufeff\\ud800\\U000e0041"
-    )
-
-
-def test_a_long_text_is_cut_in_a_trace_and_shorter_in_a_diagram():
-    talk = [{"role": "user", "content": "x" * 5_000}]
-    assert trace(talk) == "user    " + "x" * toolreg.TRACE_CHARACTERS + "…"
-    assert trace(talk, style="mermaid").endswith("U->>M: " + "x" * toolreg.DIAGRAM_CHARACTERS + "…")
-    assert "…" not in trace([{"role": "user", "content": "x" * toolreg.TRACE_CHARACTERS}])
 
 
 def test_a_trace_refuses_what_it_cannot_read():
@@ -11814,6 +10688,8 @@ class Markup(html.parser.HTMLParser):
         self.tags, self.texts, self.is_open = [], [], False
         self.feed(page)
         self.close()
+        self.shown = [text.removeprefix("\n") for (tag, _), text in zip(self.tags, self.texts) if tag == "pre"]  # as browsers do
+        self.painted = [given["src"] for tag, given in self.tags if tag == "img"]
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
@@ -11822,8 +10698,6 @@ class Markup(html.parser.HTMLParser):
 
     def handle_endtag(self, tag):
         self.is_open = False
-        if tag == "pre":
-            self.texts[-1] = self.texts[-1].removeprefix("\n")      # as browsers do
 
     def handle_data(self, text):
         if self.is_open:
@@ -11831,15 +10705,12 @@ class Markup(html.parser.HTMLParser):
 
 
 def test_a_page_shows_calls_results_reasons_errors_and_pictures():
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    picture = {"type": "image_url", "image_url": {"url": PNG}}
     found = Markup(trace([*flow_messages("openai-chat"), {"role": "user", "content": [picture]}], style="html"))
     kinds = [given["class"] for tag, given in found.tags if tag == "details"]
     assert kinds == ["user", "call", "reason", "call", "call", "result", "error", "result", "model", "image"]
-    assert [given for tag, given in found.tags if tag == "img"] == [
-        {"src": "data:image/png;base64,iVBORw0KGgo=", "alt": "an image"}]
-    texts = [text for (tag, _), text in zip(found.tags, found.texts) if tag == "pre"]
-    assert texts == ["hi", '{\n  "a": 1\n}', "they asked", '{\n  "text": "x"\n}', "{cut", "2", "Error: one\n- two",
-                     "said by ToolError", "bye"]
+    assert found.painted == [PNG] and found.shown == [
+        "hi", '{\n  "a": 1\n}', "they asked", '{\n  "text": "x"\n}', "{cut", "2", "Error: one\n- two", "said by ToolError", "bye"]
 
 
 @pytest.mark.parametrize("piece, shown", [
@@ -11855,8 +10726,7 @@ def test_a_page_shows_calls_results_reasons_errors_and_pictures():
 def test_only_pictures_that_are_in_the_messages_are_painted_on_a_page(piece, shown):
     message = {"role": "user", "parts" if "inlineData" in piece else "content": [piece]}
     found = Markup(trace([message], style="html"))
-    painted = [f"img {given['src']}" for tag, given in found.tags if tag == "img"]
-    assert painted + [text for (tag, _), text in zip(found.tags, found.texts) if tag == "pre"] == [shown]
+    assert [f"img {address}" for address in found.painted] + found.shown == [shown]
     assert trace([message]) == "        shows " + shown.removeprefix("img ")[:60]
     assert trace([message], style="mermaid").endswith("note over M: shows an image")
 
@@ -11866,79 +10736,53 @@ def test_only_pictures_that_are_in_the_messages_are_painted_on_a_page(piece, sho
     ('{"a": ["北京 x", 1.0]}', '{\n  "a": [\n    "北京 x",\n    1.0\n  ]\n}'),
 ])
 def test_json_is_spread_over_lines_only_where_nothing_else_changes(text, shown):
-    found = Markup(trace([{"role": "tool", "tool_call_id": "c1", "content": text}], style="html"))
-    assert [said for (tag, _), said in zip(found.tags, found.texts) if tag == "pre"] == [shown]
+    assert Markup(trace([{"role": "tool", "tool_call_id": "c1", "content": text}], style="html")).shown == [shown]
 
 
 @settings(max_examples=60)
-@given(st.data())
-def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
-    text = st.sampled_from(HOSTILE) | st.text()
-    name, id, words, reason, output = (data.draw(text) for _ in range(5))
-    flow = [{"role": "user", "content": words},
-            *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
-            {"role": "tool", "tool_call_id": id, "content": output}]
-    page = trace(flow, style="html")
+@given(hostile_flows)
+def test_no_text_is_markup_on_a_page_and_none_is_lost(texts):
+    page = trace(hostile_flow(*texts), style="html")
     page.encode("utf-8")
-    found = Markup(page)
-    allowed = set("html head meta title style body h1 details summary pre".split())
-    assert {tag for tag, _ in found.tags} <= allowed
+    found, (_, _, words, reason, output) = Markup(page), texts
+    assert {tag for tag, _ in found.tags} <= set("html head meta title style body h1 details summary pre".split())
     assert {key for _, given in found.tags for key in given} <= set("lang charset name content http-equiv class open".split())
-    texts = [said for (tag, _), said in zip(found.tags, found.texts) if tag == "pre"]
     expected = [*[words] * bool(words), json.dumps({words: reason}, ensure_ascii=False), reason, output]
-    assert [re.sub(r"\s", "", said) for said in texts] == [
+    assert [re.sub(r"\s", "", said) for said in found.shown] == [
         re.sub(r"\s", "", toolreg._seen(each, len(each))) for each in expected]
 
 
-@of("anthropic")
-def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_shown_in_a_row_of_its_own():
-    told = build_tool_result_messages([dataclasses.replace(MIXED, tool_call_id="c1")], api_format="anthropic")
-    assert trace(told) == "tool    ? answers [c1] see:\n        [image/png, 3 bytes]\n" \
-        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]\n" \
-        "        shows data:image/png;base64,YWJj\n        shows data:application/pdf;base64,JQ=="
+@settings(max_examples=60)
+@given(hostile_flows)
+def test_no_text_can_pass_for_a_row_or_for_a_command_in_text_or_diagram(texts):
+    flow, (_, _, words, _, output) = hostile_flow(*texts), texts
+    rows = trace(flow).split("\n")
+    assert [row[:8].strip() for row in rows if row[:1] != " "] == ["user"] * bool(words) + ["model", "tool"]
+    assert all(each.isprintable() or each in "\t\xa0\u3000" for row in rows for each in row)
+    lines = trace(flow, style="mermaid").split("\n")
+    assert len(lines) == 1 + 3 + bool(words) + 2 + (1 if output.startswith("Error: ") else 4)
+    for line in lines[1:]:
+        assert re.fullmatch(r"    (actor|participant|note over|\w+-+(>>|x)\w+:) .*", line.replace("\t", " "))
+        text_of_line = re.sub(r"<br/>|#\d+;", "", line.split(" ", 5)[-1].partition(": ")[2] if ":" in line else "")
+        assert not set(text_of_line) & set("#;<>%\\`@$")
 
 
 def test_times_and_media_are_shown_where_results_are_given():
     result = ToolResult("c1", "add", "2", media=(Media(b"\x89PNG", "image/png"),), seconds=0.25)
-    flow = [*build_assistant_messages([ToolCall("c1", "add", {})]), *build_tool_result_messages([result])]
-    assert trace(flow, [result]) == (
-        "model   calls add {}  [c1]\ntool    add answers [c1] in 0.25 s 2\n        shows data:image/png;base64,iVBORw==")
+    flow = answered(result)
+    assert trace(flow, [result]) == f"model   calls add {{}}  [c1]\ntool    add answers [c1] in 0.25 s 2\n        shows {PNG}"
     assert "R-->>M: tool message c1 in 0.25 s" in trace(flow, [result], style="mermaid")
-    assert "answers [c1] in 0.25 s" in trace(flow, [result], style="html") and "<img" in trace(flow, [result], style="html")
-    assert "0.25" not in trace(flow)
+    page = trace(flow, [result], style="html")
+    assert "answers [c1] in 0.25 s" in page and Markup(page).painted == [PNG] and "0.25" not in trace(flow)
 
 
 @pytest.mark.parametrize("api_format", [name for name in ("openai-responses", "anthropic", "gemini") if name in API_FORMATS])
 def test_an_image_in_a_result_is_shown_once_whether_or_not_the_result_is_given(api_format):
     result = ToolResult("c1", "look", "seen", media=(Media(b"\x89PNG", "image/png"),))
-    flow = [*build_assistant_messages([ToolCall("c1", "look", {})], api_format=api_format),
-            *build_tool_result_messages([result], api_format=api_format)]
-    shown = ("model   calls look {}  [c1]\ntool    look answers [c1] seen\n"
-             "        shows data:image/png;base64,iVBORw==")
-    assert trace(flow) == trace(flow, [result]) == shown
-    assert trace(flow, style="html").count("<img") == 1
-
-
-@settings(max_examples=60)
-@given(st.data())
-def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
-    text = st.sampled_from(HOSTILE) | st.text()
-    name, id, words, reason, output = (data.draw(text) for _ in range(5))
-    flow = [
-        {"role": "user", "content": words},
-        *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
-        {"role": "tool", "tool_call_id": id, "content": output},
-    ]
-    rows = trace(flow).split("\n")
-    assert [row[:8].strip() for row in rows if row[:1] != " "] == ["user"] * bool(words) + ["model", "tool"]
-    assert all(each.isprintable() or each in "\t\xa0\u3000" for row in rows for each in row)
-    lines = trace(flow, style="mermaid").split("\n")
-    expected = 3 + (not output.startswith("Error: ")) + bool(words) + 2 + (1 if output.startswith("Error: ") else 3)
-    assert len(lines) == 1 + expected
-    for line in lines[1:]:
-        assert re.fullmatch(r"    (actor|participant|note over|\w+-+(>>|x)\w+:) .*", line.replace("\t", " "))
-        text_of_line = re.sub(r"<br/>|#\d+;", "", line.split(" ", 5)[-1].partition(": ")[2] if ":" in line else "")
-        assert not set(text_of_line) & set("#;<>%\\`@$")
+    flow = answered(result, api_format)
+    assert trace(flow) == trace(flow, [result]) == (
+        f"model   calls look {{}}  [c1]\ntool    look answers [c1] seen\n        shows {PNG}")
+    assert Markup(trace(flow, style="html")).painted == [PNG]
 
 
 # ---------------------------------------------------------------------------
@@ -11947,47 +10791,43 @@ def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
 TOOLS_FILE = '''
 from toolreg import ToolRegistry
 registry = ToolRegistry()
-
 @registry.register(name="add_numbers")
 def add(a: int, b: int = 1) -> int:
-    """Add two numbers.
-
-    More words."""
+    "Add two numbers.\\n\\nMore words."
     return a + b
 '''
 FUNCTIONS_FILE = '''
-import dataclasses
-import sibling
+import dataclasses, sibling
 from textwrap import shorten
-
 @dataclasses.dataclass
 class Place:
-    """A place."""
     name: str
-
 def greet(place: Place) -> str:
     "Greet a place."
     return sibling.WORD + place.name
-
-def strange(x: object()) -> str:
-    return x
-
+def strange(x: object()): ...
 async def fail(n: int) -> int:
-    "Fail."
     raise ValueError("no \\x1b[31m" + "n" * n + "\\nsecond line")
-
-def _hidden() -> int:
-    return 1
+def _hidden(): ...
 '''
+WAIT_FILE = "def wait(n: int):\n    raise KeyboardInterrupt\n"
+FILES = {"sibling.py": "WORD = 'Hello '\n", "my_tools.py": TOOLS_FILE, "functions.py": FUNCTIONS_FILE, "notes.txt": "",
+         "list.json": "[1]", "picture.png": "\x89PNG\xff", "two.py": "def one(): ...\ndef two(): ...\n", "broken.py": "\ndef f(:\n", "nulls.py": "x = 1\0\n",
+         "quits.py": "import sys\nsys.exit(3)\n", "strange.py": "def strange(x: object()): ...",
+         "raises.py": "import json\ndef deep(text): return 1 / 0\njson.loads('[1]', parse_int=deep)\n",
+         **dict.fromkeys(("json.py", "sys.py"), "def f(x: int): ...\n"),
+         "a_package/__init__.py": "from .more import add\n", "a_package/more.py": "def add(a: int) -> int:\n    return a + 1\n"}
 
 
 @pytest.fixture
 def user_files(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sibling.py").write_text("WORD = 'Hello '\n")
-    (tmp_path / "my_tools.py").write_text(TOOLS_FILE)
-    (tmp_path / "functions.py").write_text(FUNCTIONS_FILE)
+    for provider, word in itertools.product(("OPENAI", "ANTHROPIC", "GEMINI"), ("BASE_URL", "API_KEY", "MODEL")):
+        monkeypatch.delenv(f"{provider}_{word}", raising=False)
+    (tmp_path / "a_package").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "latin-1")
     yield tmp_path
     for name, module in list(sys.modules.items()):
         if str(tmp_path) in str(getattr(module, "__file__", "")):
@@ -11995,120 +10835,92 @@ def user_files(tmp_path, monkeypatch):
 
 
 def run_main(capsys, *argv):
-    status = main(list(argv))
-    out, err = capsys.readouterr()
-    return status, out, err
+    return main(list(argv)), *capsys.readouterr()
 
 
-def test_a_package_is_named_by_its_folder_too(user_files, capsys):
-    (user_files / "inner" / "a_package").mkdir(parents=True)
-    (user_files / "inner" / "a_package" / "__init__.py").write_text("from .more import add\n")
-    (user_files / "inner" / "a_package" / "more.py").write_text("def add(a: int) -> int:\n    return a + 1\n")
-    for place in ("./inner/a_package", "inner/a_package/", str(user_files / "inner" / "a_package")):
-        assert run_main(capsys, "call", f"{place}:add", '{"a": 1}') == (0, "2\n", "")
-    (user_files / "json").mkdir()
-    assert run_main(capsys, "list", "./json")[2] == "toolreg: ./json: another module is called json (rename the file)\n"
-
-
-def test_list_schema_and_call_work_on_a_registry_in_a_file_and_in_a_module(user_files, capsys):
+def test_list_schema_and_call_work_on_a_registry_in_a_file_and_in_a_module(user_files, monkeypatch, capsys):
     for place in ("my_tools.py", "my_tools", str(user_files / "my_tools.py"), "./my_tools.py:registry"):
         assert run_main(capsys, "list", place) == (0, "add_numbers              Add two numbers.\n", "")
-    status, out, _ = run_main(capsys, "schema", "my_tools.py:add", "--format", "anthropic")
-    assert (status, json.loads(out)) == (0, Tool.from_function(sys.modules["my_tools"].add).get_schema("anthropic"))
+    status, out, _ = run_main(capsys, "schema", "my_tools.py:add", "--format", toolreg.API_FORMATS[-1])
+    expected = Tool.from_function(sys.modules["my_tools"].add).get_schema(toolreg.API_FORMATS[-1])
+    assert (status, json.loads(out)) == (0, expected)
     assert run_main(capsys, "call", "my_tools.py:add", '{"a": "2"}') == (0, "3\n", "")
-    assert run_main(capsys, "call", "my_tools", '{"a": 2, "b": 2}') == (0, "4\n", "")
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"a": 2,\n"b": 3}\n'))
+    assert run_main(capsys, "call", "my_tools", "-") == (0, "5\n", "")
 
 
-def test_functions_of_a_file_are_listed_and_called_with_their_real_types(user_files, capsys):
-    (user_files / "functions.py").write_text(FUNCTIONS_FILE.replace("x: object()", "x: int"))
+def test_functions_of_a_file_are_listed_and_called_with_their_real_types_and_what_can_be_no_tool_is_named(user_files, capsys):
     status, out, err = run_main(capsys, "list", "functions.py")
-    rows = ["greet                    Greet a place.", "strange", "fail                     Fail.", ""]
-    assert (status, out.split("\n"), err) == (0, rows, "")
+    assert (status, out) == (0, "greet                    Greet a place.\nfail\n")
+    assert err.startswith('toolreg: functions.py: left out: tool "strange": x: ') and err.count("\n") == 1
     assert run_main(capsys, "call", "functions.py:greet", '{"place": {"name": "北京"}}') == (0, "Hello 北京\n", "")
     assert run_main(capsys, "call", "textwrap:shorten", '{"text": "a  b", "width": 9}') == (0, "a b\n", "")
     assert json.loads(run_main(capsys, "schema", "functions.py")[1])[0]["function"]["name"] == "greet"
+    for place in ("./a_package", "a_package/", str(user_files / "a_package")):
+        assert run_main(capsys, "call", f"{place}:add", '{"a": 1}') == (0, "2\n", "")
 
 
-def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(user_files, capsys):
-    status, out, err = run_main(capsys, "list", "functions.py")
-    assert (status, [row.split()[0] for row in out.splitlines()]) == (0, ["greet", "fail"])
-    assert err.startswith('toolreg: functions.py: left out: tool "strange": x: ') and err.count("\n") == 1
-    (user_files / "strange.py").write_text("def strange(x: object()): ...")
-    status, out, err = run_main(capsys, "list", "strange.py")
-    assert (status, out) == (2, "") and err.startswith('toolreg: tool "strange": x: ')
+CHAT_URL = "--base-url http://x --model m"
 
 
-def forget_models(monkeypatch):
-    for provider in ("OPENAI", "ANTHROPIC", "GEMINI"):
-        for word in ("BASE_URL", "API_KEY", "MODEL"):
-            monkeypatch.delenv(f"{provider}_{word}", raising=False)
-
-
-@pytest.mark.parametrize(
-    "argv, told",
-    [
-        (["frobnicate"], "invalid choice: 'frobnicate'"),
-        (["call", "my_tools.py"], "arguments are required: JSON"),
-        (["--x"], "COMMAND"),
-        (["schema", "my_tools.py:add", "--format", "x"], "--format: invalid choice: 'x'"),
-        (["list", "no_such_module"], "no_such_module: ModuleNotFoundError: No module named"),
-        (["list", "none.py"], "none.py: there is no such file"),
-        (["list", ""], ": there is no such file"), (["call", "./no_such:add", "{}"], "./no_such: there is no such file"),
-        (["list", "./notes.txt"], "./notes.txt: is no Python file (*.py)"), (["list", ".x"], ".x: there is no such file"),
-        (["list", "notes.txt"], "notes.txt: is no Python file (*.py)"),
-        (["chat", "my_tools.py", "--think", "hi", "you"], "unrecognized arguments: "),
-        (["chat", "my_tools.py", "--thunk"], "unrecognized arguments: --thunk"),
-        (["lesson", "7"], "(choose from 1, 2, 3, 4, 5, 6)"),
-        (["lesson", "x"], "invalid int value: 'x'"),
-        (["lesson", "1", "--model", "m"], "ollama"),
-        (["list", "json.py"], "json.py: another module is called json (rename the file)"),
-        (["list", "sys.py"], "sys.py: another module is called sys (rename the file)"),
-        (["list", "sibling"], "sibling: there is no ToolRegistry and no public function in it"),
-        (["schema", "my_tools.py:nope"], "my_tools.py: there is no nope in it"),
-        (["schema", "my_tools:add.x.y"], "there is no add.x.y in it"),
-        (["list", "functions.py:strange"], 'tool "strange": x: '),
-        (["call", "my_tools.py:registry.tool", "{}"], "there is no"),
-        (["list", "functions.py:sibling"], "toolreg: "),
-        (["list", "functions.py:sibling.WORD"], "toolreg: "),
-        (["call", "two.py", "{}"], "two.py: write MODULE:NAME (there are: one, two)"),
-        (["chat", "my_tools.py", "hi"], "ollama"),
-        (["chat", "my_tools.py", "hi", "--base-url", "http://127.0.0.1:9"], "which model?"),
-        (["chat", "my_tools.py", "hi", "--base-url", "ftp://x", "--model", "m"], "toolreg: url: "),
-        (
-            ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--max-turns", "0"],
-            "max_turns: must be",
-        ),
-        (
-            ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--choice", "nope"],
-            'there is no tool "nope"',
-        ),
-        (["lesson", "2", "--mermaid", "/nowhere/x"], "No such file"),
-        (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "notes.txt"],
-         "notes.txt: holds no messages"),
-        (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "list.json"],
-         "list.json: holds no messages"),
-    ],
-)
-def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys, argv, told):
-    forget_models(monkeypatch)
-    (user_files / "notes.txt").write_text("")
-    (user_files / "list.json").write_text("[1]")
-    for name in ("json.py", "sys.py"):
-        (user_files / name).write_text("def f(x: int): ...\n")
-    (user_files / "two.py").write_text("def one(): ...\ndef two(): ...\n")
-    status, _, err = run_main(capsys, *argv)
-    assert status == 2 and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err and "\x1b" not in err
+@pytest.mark.parametrize("argv, told", [
+    ("frobnicate", "invalid choice: 'frobnicate'"),
+    ("call my_tools.py", "arguments are required: JSON"),
+    ("--x", "COMMAND"),
+    ("schema my_tools.py:add --format x", "--format: invalid choice: 'x'"),
+    ("list no_such_module", "no_such_module: ModuleNotFoundError: No module named"),
+    *[(f"call {place}:add {{}}", f"{place}: there is no such Python file (*.py)")
+      for place in ("none.py", "''", "./no_such", ".x", "notes.txt", "./notes.txt")],
+    ("chat my_tools.py --thunk", "unrecognized arguments: --thunk"),
+    ("lesson 7", "(choose from 1, 2, 3, 4, 5, 6)"),
+    ("lesson 1 --model m", "ollama"),
+    ("list json.py", "json.py: another module is called json (rename the file)"),
+    ("list sys.py", "sys.py: another module is called sys (rename the file)"),
+    ("list sibling", "sibling: there is no ToolRegistry and no public function in it"),
+    ("schema my_tools.py:nope", "my_tools.py: AttributeError: module 'my_tools' has no attribute 'nope'"),
+    ("schema my_tools:add.x.y", "AttributeError: 'function' object has no attribute 'x'"),
+    *[(f"list {place}", 'toolreg: tool "strange": x: ') for place in ("functions.py:strange", "strange.py")],
+    ("list functions.py:sibling.WORD", "toolreg: "),
+    ("call two.py {}", "two.py: write MODULE:NAME (there are: one, two)"),
+    ("chat my_tools.py hi", "ollama"),
+    ("chat my_tools.py hi --base-url http://127.0.0.1:9", "which model?"),
+    ("chat my_tools.py hi --base-url ftp://x --model m", "toolreg: url: "),
+    (f"chat my_tools.py hi {CHAT_URL} --max-turns 0", "max_turns: must be"),
+    (f"chat my_tools.py hi {CHAT_URL} --choice nope", 'there is no tool "nope"'),
+    (f"chat my_tools.py hi {CHAT_URL} --save notes.txt", "notes.txt: holds no messages"),
+    (f"chat my_tools.py hi {CHAT_URL} --save list.json", "list.json: holds no messages"),
+    ("lesson 2 --mermaid /nowhere/x", "No such file"),
+    ("serve my_tools.py --token x", "token: must be visible ASCII text, and goes with http="),
+    ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: async, '),
+    ("vendor --without network", 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
+    ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: mcp)'),
+    ("vendor -o .", "Is a directory"),
+    *[(f"vendor -o {name}", f"vendor: {name}: is not as vendor made it (--force overwrites it)")
+      for name in ("my_tools.py", "picture.png", "changed.py")],
+])
+def test_an_error_is_one_clear_line_and_status_2_and_nothing_is_written(user_files, capsys, argv, told):
+    if not HERE_ARE.issuperset(("network", "openapi", "mcp", "serve", "http")):
+        pytest.skip("what is cut out is refused in its own words")
+    if "changed.py" in argv:
+        assert main(["vendor", "-o", "changed.py"]) == 0
+        (user_files / "changed.py").write_text((user_files / "changed.py").read_text("utf-8") + "# mine\n", "utf-8")
+    before = {path: path.read_bytes() for path in user_files.glob("*.*")}
+    capsys.readouterr()
+    status, _, err = run_main(capsys, *shlex.split(argv))
+    assert status == 2 and err.startswith("toolreg: ") and err.count("\n") == 1 and "\x1b" not in err
+    assert told.replace("''", "") in err
+    assert {path: path.read_bytes() for path in user_files.glob("*.*")} == before
 
 
 @pytest.mark.parametrize("argv, lines", [
     (["call", "functions.py:fail", '{"n": 1}'], [
         'toolreg: the tool "fail" failed: ValueError: no \\x1b[31mn', "    second line",
         "    If the arguments are the cause, change them; else go on without it.",
-        "    functions.py, line 20: raise ValueError(\"no \\x1b[31m\" + \"n\" * n + \"\\nsecond line\")"]),
+        "    functions.py, line 12: raise ValueError(\"no \\x1b[31m\" + \"n\" * n + \"\\nsecond line\")"]),
     (["call", "my_tools.py:add", '{"b": 1}'], [
         'toolreg: the arguments do not fit the parameters of "add":', "    - a: is missing",
         "    Fix the arguments and call the tool again."]),
-    (["list", "broken.py"], ["toolreg: broken.py: is no Python: invalid syntax", "    broken.py, line 2: def f(:"]),
+    (["list", "broken.py"], ["toolreg: broken.py: SyntaxError: invalid syntax", "    broken.py, line 2: def f(:"]),
     (["list", "nulls.py"], ["toolreg: nulls.py: "]),         # a SyntaxError since 3.12, a ValueError before
     (["list", "quits.py"], ["toolreg: quits.py: SystemExit: 3", "    quits.py, line 2: sys.exit(3)"]),
     (["list", "raises.py"], [
@@ -12116,37 +10928,26 @@ def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys
         "    raises.py, line 2: def deep(text): return 1 / 0"]),
 ])
 def test_an_error_in_a_file_of_the_user_shows_its_own_last_lines(user_files, capsys, argv, lines):
-    (user_files / "broken.py").write_text("\ndef f(:\n")
-    (user_files / "nulls.py").write_bytes(b"x = 1\0\n")
-    (user_files / "quits.py").write_text("import sys\nsys.exit(3)\n")
-    (user_files / "raises.py").write_text(
-        "import json\ndef deep(text): return 1 / 0\njson.loads('[1]', parse_int=deep)\n")
+    (user_files / "json.py").unlink()
     status, out, err = run_main(capsys, *argv)
     said = err.replace(f"{user_files}{os.sep}", "").splitlines()
     assert (status, out) == (2, "") and said[0].startswith(lines[0]) and said[1:] == lines[1:], err
 
 
-def test_arguments_may_come_from_stdin(user_files, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"a": 2,\n"b": 3}\n'))
-    assert run_main(capsys, "call", "my_tools.py:add", "-") == (0, "5\n", "")
-
-
 def test_help_names_every_command_with_an_example_that_is_one_of_its_own_and_the_exit_codes(capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["--help"])
-    out = capsys.readouterr().out
-    assert caught.value.code == 0 and "exit status: 0" in out
-    commands = re.findall(r"^    ([a-z]+) ", out, re.MULTILINE)
-    assert commands == ["lesson", "list", "schema", "call", "chat", "serve", "vendor"]
+    def printed(*argv):
+        with pytest.raises(SystemExit) as caught:
+            main(argv)
+        assert caught.value.code == 0
+        return " ".join(capsys.readouterr().out.split())
+    commands = ["lesson", "list", "schema", "call", "chat", "serve", "vendor"]
+    assert list(toolreg._COMMANDS) == commands and "exit status: 0, or 2" in printed("--help")
     for command in commands:
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        said = " ".join(capsys.readouterr().out.split())
+        said = printed(command, "--help")
         example = said.partition("example: python toolreg.py ")[2]
-        assert toolreg._options_of(shlex.split(example)).run.__doc__ in said and example.startswith(command)
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"toolreg {toolreg.__version__}\n"
+        about = toolreg._command_of(shlex.split(example)).run.__doc__
+        assert about in said and about in printed("--help") and example.startswith(command)
+    assert printed("--version") == f"toolreg {toolreg.__version__}"
 
 
 # --- lessons
@@ -12157,69 +10958,64 @@ def lesson_parts(capsys, number, *options):
     return program.partition("===\n\n")[2], printed.partition("\n=== Lessons:")[0].lstrip("\n")
 
 
-@pytest.mark.parametrize("number", range(1, 7))
-def test_a_lesson_prints_a_program_that_prints_by_itself_what_the_lesson_shows(number, tmp_path, capsys):
-    program, printed = lesson_parts(capsys, number)
-    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
-    (tmp_path / "lesson.py").write_text(program, "utf-8")
-    alone = run_python("-I", "-S", "-B", "-c", "import sys; sys.path.insert(0, '.'); import lesson", cwd=tmp_path)
-    assert alone.lstrip("\n") == printed.replace(f"_lesson_{number}.<locals>.", "")
-    assert 15 <= len([line for line in program.splitlines() if line.strip()]) <= 32
-
-
 @pytest.mark.parametrize("number, rows", [
     (1, ["{\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Oslo: sunny, 25 °C\"}",
          "[{'role': 'tool', 'tool_call_id': 'call_1', 'content': 'Oslo: sunny, 25 °C'}]"]),
     (2, ['model   calls get_time {"city": "Oslo"}  [call_2]', "tool    get_time answers [call_2] Oslo: 14:05",
          "It is 14:05, and sunny at 25 °C."]),
-    (3, ["  by if:    None", "  by table: the program ends with a KeyError: 'weather'",
+    (3, ["  by table: the program ends with a KeyError: 'weather'",
          '  registry: Error: there is no tool "weather" (there are: get_weather)']),
-    (4, ["  not at all: booked a single room for many nights", "  by hand: booked a suite room for 2 nights",
-         '    - room: "suite" is not one of "single", "double"', "  by schema: booked a single room for 2 nights"]),
-    (5, ["        sent as auto", "tool    get_weather fails [call_1] Error: no tool was to be called now.",
+    (4, ["  not at all: booked a single room for many nights", "  by hand:    booked a suite room for 2 nights",
+         '    - room: "suite" is not one of "single", "double"', "  by schema:  booked a single room for 2 nights"]),
+    (5, ["        sent as auto", "model   It often is.", "tool    get_weather answers [call_1] Oslo: sunny, 25 °C",
+         "tool    get_weather fails [call_1] Error: no tool was to be called now.",
          "        sent as {'type': 'function', 'function': {'name': 'get_weather'}}"]),
     (6, ["path toolcall_reason", "? delete_file {'path': '/etc/hosts'}, because: it is old",
          "tool    delete_file fails [call_1] Error: the user did not allow this. Ask which file is meant.",
          "tool    delete_file answers [call_2] /tmp/old.txt is deleted"]),
 ])
-def test_a_lesson_shows_what_it_is_about(number, rows, capsys):
-    lines = lesson_parts(capsys, number)[1].splitlines()
-    assert [row for row in rows if row not in lines] == []
+def test_a_lesson_shows_what_it_is_about_by_a_program_that_prints_the_same_by_itself(number, rows, tmp_path, capsys):
+    program, printed = lesson_parts(capsys, number)
+    assert [row for row in rows if row not in printed.splitlines()] == []
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    (tmp_path / "lesson.py").write_text(program, "utf-8")
+    alone = run_python("-I", "-S", "-B", "-c", "import sys; sys.path.insert(0, '.'); import lesson", cwd=tmp_path)
+    assert alone.lstrip("\n") == printed and 15 <= len(program.splitlines()) <= 30
 
 
-def test_lessons_are_listed_and_the_second_runs_where_nothing_is_said(capsys):
+def test_lessons_are_listed_and_drawn_and_the_second_runs_where_nothing_is_said(tmp_path, capsys):
     listed = run_main(capsys, "lesson")[1]
     assert [line[:3] for line in listed.splitlines()[2:]] == ["1  ", "2  ", "3  ", "4  ", "5  ", "6  "]
     out = run_main(capsys)
     assert out == run_main(capsys, "lesson", "2") and out[1].endswith(listed)
-
-
-def test_a_lesson_is_drawn(tmp_path, capsys):
     drawn, page = tmp_path / "flow.mmd", tmp_path / "flow.html"
     lesson_parts(capsys, 2, "--mermaid", str(drawn), "--html", str(page))
-    assert drawn.read_text("utf-8").startswith("sequenceDiagram\n") and "M->>R: call_2: get_time" in drawn.read_text("utf-8")
+    assert "M->>R: call_2: get_time" in drawn.read_text("utf-8")
     assert page.read_text("utf-8").count('<details class="call" open>') == 2
 
 
-def test_a_lesson_runs_with_a_real_model_where_one_is_named(monkeypatch, capsys):
+@of("http")
+def test_a_lesson_runs_with_a_real_model_in_chat_completions_where_one_is_named(user_files, monkeypatch, capsys):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
+    assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_MODEL", "m")
-    with serving(completion({"role": "assistant", "content": "It rains."})) as (url, requests):
+    with serving(*saying("It rains.")) as (url, requests):
         printed = lesson_parts(capsys, 2, "--base-url", url, "--model")[1]
     assert printed == "user    Time and weather in Oslo?\nmodel   It rains.\nIt rains.\n" and len(requests) == 2
     assert sent_body(requests[0])["tools"][1]["function"]["name"] == "get_time"
+    monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
+    model = toolreg._model_of(toolreg._command_of(["lesson", "2", "--model", "m"]), api_format="openai-chat")
+    assert model._url == "https://api.openai.com/v1/chat/completions"
 
 
-def test_lessons_work_from_a_zip_and_say_where_there_is_only_bytecode(tmp_path):
-    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
-        archive.writestr("toolreg.py", SOURCE)
-        archive.writestr("__main__.py", "import sys, toolreg\nsys.exit(toolreg.main(['lesson', '1']))\n")
-    assert "def get_weather(city: str) -> str:" in run_python("-I", "app.zip", cwd=tmp_path)
-    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
-    py_compile.compile(str(tmp_path / "toolreg.py"), str(tmp_path / "toolreg.pyc"), doraise=True)
-    (tmp_path / "toolreg.py").unlink()
-    done = subprocess.run([sys.executable, "toolreg.pyc"], cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
-    assert (done.returncode, done.stderr) == (
-        2, "toolreg: the source of this module is not there (only what Python made of it)\n")
+def test_the_readme_shows_the_lessons_as_they_are(tmp_path, capsys):
+    lesson = (HERE / "README.md").read_text("utf-8").partition("## The message flow, step by step\n")[2]
+    lesson = lesson.partition("\n## ")[0]
+    shown = "".join("".join(lesson_parts(capsys, number)) for number in range(1, 7))
+    blocks = re.findall(r"```text\n(.*?)```", lesson, re.DOTALL)
+    assert len(blocks) >= 4 and [block for block in blocks if block not in shown] == []
+    run_main(capsys, "lesson", "2", "--mermaid", str(tmp_path / "flow.mmd"))
+    assert f"```mermaid\n{(tmp_path / 'flow.mmd').read_text('utf-8')}```" in lesson
 
 
 # --- vendor: copies with some of the chapters
@@ -12228,6 +11024,10 @@ def vendored(folder, *options):
     path = folder / "_vendor" / "toolreg.py"
     assert main(["vendor", *options, "--force", "-o", str(path)]) == 0
     return path.read_text("utf-8")
+
+
+def below_head(copy):
+    return copy.partition("# SPDX")[2]
 
 
 @pytest.mark.parametrize("chapters", ["core", *CHAPTERS, "all"])
@@ -12243,92 +11043,48 @@ def test_a_copy_with_one_chapter_works_isolated_and_holds_what_that_needs_and_no
     assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path) == "it works\n"
 
 
-def imported_and_declared(source):
-    tree = ast.parse(source)
-    imports = {alias.asname or alias.name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))
-               for alias in node.names}
-    registry = next(node for node in tree.body if getattr(node, "name", "") == "ToolRegistry")
-    return imports, {node.target.id for node in registry.body if isinstance(node, ast.AnnAssign)}
-
-
-def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(tmp_path, capsys):
-    for options in ([], ["--with", "mcp"], ["--without", "cli"], ["--with", "all"]):
-        copy = vendored(tmp_path, *options)
-        imports, declared = imported_and_declared(copy)
-        text = copy.partition("\n__version__")[2]
-        assert [name for name in imports - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
-        assert declared == set(re.findall(r"^ToolRegistry\.(\w+) = ", copy, re.MULTILINE))
-    assert imported_and_declared(copy) == imported_and_declared(SOURCE)
-    assert not imported_and_declared(vendored(tmp_path))[1] and imported_and_declared(SOURCE)[1]
+@pytest.mark.parametrize("options", ["", "--with mcp", "--without cli", "--with all"])
+def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(options, tmp_path, capsys):
+    copy = vendored(tmp_path, *options.split())
+    front, _, text = copy.partition("\n__version__")
+    imported = {name.asname or name.name for node in ast.walk(ast.parse(front)) for name in getattr(node, "names", ())}
+    assert [name for name in imported - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
+    declared = re.findall(r"^    (\w+): ClassVar\[[^=\n]+$", copy, re.MULTILINE)
+    assert sorted(declared) == sorted(re.findall(r"^(?:Tool|ToolRegistry)\.(\w+) = ", copy, re.MULTILINE))
+    assert (options == "--with all") <= (front.partition("# SPDX")[2] == SOURCE.partition("\n__version__")[0].partition("# SPDX")[2])
 
 
 def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp_path, capsys):
-    copy = vendored(tmp_path, "--with", "all")
-    head, mark, body = copy.partition("# SPDX")
-    about, *head = head.replace("\n#     ", " ").splitlines()
-    body = mark + body
-    assert SOURCE == f"#!/usr/bin/env python3\n{body}"
+    about, *head = vendored(tmp_path, "--with", "all").partition("# SPDX")[0].replace("\n#     ", " ").splitlines()
+    body = SOURCE.partition("\n")[2]
+    assert vendored(tmp_path, "--with", "all").endswith(f"\n{body}") and SOURCE.startswith("#!/usr/bin/env python3\n")
     assert about == f"# toolreg {toolreg.__version__}, the core and these chapters: {', '.join(each.key for each in TAIL)}"
-    assert head == ["# made by: python toolreg.py vendor --with all",
+    assert head == [f"# made by: python toolreg.py vendor --with all -o {tmp_path / '_vendor' / 'toolreg.py'}",
                     f"# of a toolreg.py that has the sha256: {hashlib.sha256(SOURCE.encode()).hexdigest()}",
-                    "# do not edit what is below, make it anew; its sha256: "
-                    + hashlib.sha256(body.encode()).hexdigest()]
+                    f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}"]
 
 
-@pytest.mark.parametrize("options, head", [
-    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,trace,cli"),
-    (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
-    (("--without", "core"), "--with all"),
+@pytest.mark.parametrize("options, same", [
+    ("", "--with core"), ("--with openapi,cli", "--with importers,network,openapi,trace,cli"),
+    ("--with all --without 'mcp, cli'", "--without mcp,cli"), ("--without core", "--with all"),
 ])
-def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, tmp_path, capfd):
-    copy = vendored(tmp_path, *options)
-    assert f"\n# made by: python toolreg.py vendor {head}\n" in copy
-    assert vendored(tmp_path, *head.split()) == copy
-    assert main(["vendor", *options]) == 0 and capfd.readouterr().out == copy
-
-
-@of("network", "openapi", "mcp", "serve", "http")
-@pytest.mark.parametrize("options, told", [
-    (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: async, '),
-    (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: async, '),
-    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
-    (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
-    (["-o", "."], "Is a directory"),
-    (["-o", "mine.py"], "vendor: mine.py: is no copy that vendor made (nothing was written; --force overwrites it)"),
-    (["-o", "image.png"], "vendor: image.png: is no copy that vendor made"),
-    (["-o", "changed.py"], "vendor: changed.py: was changed after vendor made it (nothing was written; --force"),
-])
-def test_vendor_refuses_in_one_line_and_writes_nothing(options, told, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "changed.py").write_text(vendored(tmp_path).replace("def trace", "def trace").replace("sunny", "rain"))
-    (tmp_path / "mine.py").write_text("# mine\n")
-    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\xff")
-    before = {path: path.read_bytes() for path in tmp_path.glob("*.*")}
-    capsys.readouterr()
-    status, out, err = run_main(capsys, "vendor", *options)
-    assert (status, out) == (2, "") and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err
-    assert {path: path.read_bytes() for path in tmp_path.glob("*.*")} == before
-
-
-def test_a_copy_that_is_as_it_was_made_is_replaced_also_where_its_line_ends_changed(tmp_path, capsys):
-    path = tmp_path / "toolreg.py"
-    assert main(["vendor", "--with", "mcp", "-o", str(path)]) == 0
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert main(["vendor", "-o", str(path)]) == 0
-    assert b"\r" not in path.read_bytes() and b"# mcp: " not in path.read_bytes()
+def test_the_command_in_the_head_of_a_copy_makes_it_anew_and_where_no_file_is_named_it_is_printed(options, same, tmp_path, capfd):
+    copy = vendored(tmp_path, *shlex.split(options))
+    command = re.search("^# made by: python toolreg.py (.*)$", copy, re.MULTILINE)[1]
+    (tmp_path / "_vendor" / "toolreg.py").write_bytes(copy.replace("\n", "\r\n").encode())      # as git may have done
+    assert main(shlex.split(command)) == 0 and (tmp_path / "_vendor" / "toolreg.py").read_bytes() == copy.encode()
+    capfd.readouterr()
+    assert main(["vendor", *shlex.split(same)]) == 0 and below_head(capfd.readouterr().out) == below_head(copy)
 
 
 def test_a_copy_that_has_the_command_line_makes_smaller_ones_itself_and_one_without_it_says_so(tmp_path, capsys):
     copy = tmp_path / "_vendor" / "toolreg.py"
-    vendored(tmp_path, "--with", "mcp,cli")
+    vendored(tmp_path, "--with", "extract,cli")
     copy.rename(tmp_path / "larger.py")
-    smaller = run_python("-I", "-c", "import runpy; runpy.run_path('larger.py')", cwd=tmp_path)
-    assert smaller == ""
-    done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "mcp"], cwd=tmp_path, capture_output=True,
+    assert run_python("-I", "-c", "import runpy; runpy.run_path('larger.py')", cwd=tmp_path) == ""
+    done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "extract"], cwd=tmp_path, capture_output=True,
                           encoding="utf-8", timeout=60)
-    assert done.returncode == 0
-    assert done.stdout.partition("# SPDX")[2] == vendored(tmp_path, "--with", "mcp").partition("# SPDX")[2]
-    copy.write_text(done.stdout, "utf-8")
+    assert done.returncode == 0 and below_head(done.stdout) == below_head(vendored(tmp_path, "--with", "extract"))
     done = subprocess.run([sys.executable, copy], capture_output=True, encoding="utf-8", timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == '"main" needs the chapter "cli" (cut from this copy)\n'
@@ -12345,341 +11101,237 @@ def test_the_list_of_chapters_says_how_long_they_are_and_what_they_need(capsys):
         assert abs(int(lines) - section.text.count("\n")) <= 1
 
 
-def test_vendor_reads_its_source_from_a_zip_and_says_where_there_is_only_bytecode(tmp_path, capsys):
+def test_the_source_is_read_from_a_zip_and_where_there_is_only_bytecode_that_is_said(tmp_path, capsys):
     with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
         archive.writestr("toolreg.py", SOURCE)
-        archive.writestr("__main__.py", "import sys, toolreg\nsys.exit(toolreg.main(['vendor', '-o', 'made.py']))\n")
-    subprocess.run([sys.executable, "-I", "app.zip"], cwd=tmp_path, check=True, stderr=subprocess.DEVNULL, timeout=60)
-    assert (tmp_path / "made.py").read_text("utf-8") == vendored(tmp_path)
+        archive.writestr("__main__.py", "import toolreg\ntoolreg.main(['lesson', '1'])\ntoolreg.main(['vendor', '-o', 'made.py'])")
+    done = subprocess.run([sys.executable, "-I", "app.zip"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert b"def get_weather(city: str) -> str:" in done.stdout
+    assert below_head((tmp_path / "made.py").read_text("utf-8")) == below_head(vendored(tmp_path))
     (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
     py_compile.compile(str(tmp_path / "toolreg.py"), str(tmp_path / "toolreg.pyc"), doraise=True)
     (tmp_path / "toolreg.py").unlink()
-    done = subprocess.run([sys.executable, "toolreg.pyc", "vendor"], cwd=tmp_path, capture_output=True, encoding="utf-8",
-                          timeout=60)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "toolreg: the source of this module is not there (only what Python made of it)\n"
+    for command in (["lesson", "2"], ["vendor"]):
+        done = subprocess.run([sys.executable, "toolreg.pyc", *command], cwd=tmp_path, capture_output=True, timeout=60)
+        assert (done.returncode, done.stderr.decode()) == (2, "toolreg: could not get source code\n")
 
 
-def test_the_file_runs_as_a_script_beside_code_that_imports_it(user_files):
-    script, ascii_only = (
-        str(pathlib.Path(toolreg.__file__)),
-        {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-    )
-    (user_files / "my_tools.py").write_text(TOOLS_FILE.replace("Add two numbers", "加"))
-    assert (
-        run_python(script, "list", "my_tools.py", cwd=user_files, env=ascii_only)
-        == "add_numbers              \\u52a0.\n"
-    )
+# --- how it is run
+def test_the_file_runs_as_a_script_and_as_a_module_beside_code_that_imports_it(user_files):
+    script, ascii_only = toolreg.__file__, {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    (user_files / "my_tools.py").write_text(TOOLS_FILE.replace("Add two numbers", "加"), "utf-8")
+    (user_files / "json.py").unlink()
+    listed = "add_numbers              \\u52a0.\n"
+    assert run_python(script, "list", "my_tools.py", cwd=user_files, env=ascii_only) == listed
     assert "sunny, 25 \\xb0C" in run_python(script, cwd=user_files, env=ascii_only)
-    assert (
-        run_python(
-            "-m",
-            "toolreg",
-            "call",
-            "my_tools:add",
-            '{"a": 1}',
-            cwd=user_files,
-            env={**os.environ, "PYTHONPATH": str(pathlib.Path(script).parent)},
-        )
-        == "2\n"
-    )
-
-
-def test_a_vendored_copy_shares_its_module_with_the_files_that_import_it(user_files):
-    package = user_files / "app" / "_vendor"
-    package.mkdir(parents=True)
-    (package / "toolreg.py").write_text(SOURCE, "utf-8")
-    source = TOOLS_FILE.replace("from toolreg", "from app._vendor.toolreg")
-    (user_files / "my_tools.py").write_text(source.replace('name="add_numbers"', 'description="Ours"'))
-    listed = run_python("-m", "app._vendor.toolreg", "list", "my_tools", cwd=user_files)
-    assert listed == "add                      Ours\n"
-
-
-def test_ctrl_c_ends_a_command_quietly(user_files, monkeypatch, capsys):
-    class Interrupted(io.StringIO):
-        def read(self, *_):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys, "stdin", Interrupted())
-    assert run_main(capsys, "call", "my_tools.py:add", "-") == (130, "", "")
+    (user_files / "app" / "_vendor").mkdir(parents=True)
+    (user_files / "app" / "_vendor" / "toolreg.py").write_text(SOURCE, "utf-8")
+    (user_files / "theirs.py").write_text(TOOLS_FILE.replace("from toolreg", "from app._vendor.toolreg"), "utf-8")
+    for module, file in (("toolreg", "my_tools"), ("app._vendor.toolreg", "theirs")):
+        environ = {**os.environ, "PYTHONPATH": str(pathlib.Path(script).parent)}
+        assert run_python("-m", module, "call", file, '{"a": 1}', cwd=user_files, env=environ) == "2\n"
 
 
 def test_a_reader_that_has_seen_enough_ends_a_lesson_quietly(tmp_path):
-    demo = subprocess.Popen(
-        [sys.executable, toolreg.__file__], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    demo.stdout.close()
-    assert demo.stderr.read() == b"" and demo.wait(30) == 0
-    demo.stderr.close()
+    with subprocess.Popen([sys.executable, toolreg.__file__], cwd=tmp_path, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as lesson:
+        lesson.stdout.close()
+        assert lesson.stderr.read() == b"" and lesson.wait(30) == 0
 
 
-def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_files, monkeypatch, capsys):
-    call = {
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "add_numbers", "arguments": '{"a": 2, "toolcall_reason": "sum"}'},
-    }
-    answers = [
-        completion({"role": "assistant", "content": "", "tool_calls": [call]}),
-        completion({"role": "assistant", "content": "3"}),
-    ]
-    timeless = functools.partial(re.sub, r" in \d\.\d\d s", "")
-    rows = [
-        "user    2+1?",
-        'model   calls add_numbers {"a": 2}  [c1]',
-        "        because: sum",
-        "tool    add_numbers answers [c1] 3",
-        "model   3",
-        "",
-    ]
-    with serving_each(*answers) as (url, requests):
-        monkeypatch.setenv("OPENAI_BASE_URL", url)
-        monkeypatch.setenv("OPENAI_API_KEY", SOME_KEY)
-        monkeypatch.setenv("OPENAI_MODEL", "m")
-        status, out, err = run_main(
-            capsys, "chat", "my_tools.py", "2+1?", "--think", "--choice", "required", "--mermaid", "flow.mmd"
-        )
-    assert (status, timeless(out).split("\n"), err) == (0, rows, "") and timeless(out) != out
-    assert (user_files / "flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
-    assert (
-        f"authorization: Bearer {SOME_KEY}".encode() in requests[0]
-        and sent_body(requests[0])["tool_choice"] == "required"
-    )
-    assert "toolcall_reason" in sent_body(requests[0])["tools"][0]["function"]["parameters"]["properties"]
+@pytest.mark.parametrize("chapter, argv, word", [
+    ("serve", "serve x.py", "serve_mcp"), ("http", "chat x.py hi", "HttpModel"), ("http", "lesson 2 --model m", "HttpModel")])
+def test_a_command_names_the_chapter_that_was_cut_out(chapter, argv, word, tmp_path, monkeypatch, capsys):
+    assert load_copy(without({chapter}), tmp_path, monkeypatch).main(argv.split()) == 2
+    assert capsys.readouterr().err == f'toolreg: "{word}" needs the chapter "{chapter}" (cut from this copy)\n'
 
 
-def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_are_over(user_files, capsys):
-    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add_numbers", "arguments": "{}"}}]}
-    stream = event_stream({"content": "let\nme"}, {"content": " \x1b[2Jsee"}, call, finish="tool_calls")
-    with serving(stream) as (url, _):
-        argv = f"chat my_tools.py hi --base-url {url} --model m --stream --max-turns 2 --mermaid flow.mmd".split()
-        status, out, err = run_main(capsys, *argv)
-    assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
-    assert out.count("\nmodel   let\n") == 2 and re.sub(r" in \d\.\d\d s", "", out).startswith(
-        "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
-        "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] Error"
-    )
-    assert "M->>R: c1: add_numbers {}" in (user_files / "flow.mmd").read_text("utf-8")
-
-
-def test_a_streamed_text_that_breaks_off_ends_its_line(user_files, capsys):
-    with serving(event_stream({"content": "4"}, finish=None, end="")) as (url, _):
-        status, out, err = run_main(capsys, *f"chat my_tools.py hi --base-url {url} --model m --stream".split())
-    assert (status, out) == (2, "user    hi\nmodel   4\n") and err == f"toolreg: {url}: the stream broke off\n"
-
-
+# --- chat
 class Keyboard(io.StringIO):
     def isatty(self):
         return True
 
 
-def chat_with(monkeypatch, capsys, url, typed, *options):
-    monkeypatch.setattr(sys, "stdin", Keyboard(typed))
-    return run_main(capsys, "chat", "my_tools.py", "--base-url", url, "--model", "m", *options)
+def calling(*arguments, name="add_numbers"):
+    """Give an answer with calls of one tool, with ids c1, c2, …"""
+    return completion({"role": "assistant", "content": "", "tool_calls": [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": text}}
+        for number, text in enumerate(arguments, 1)]})
 
 
-def test_a_chat_goes_on_until_ctrl_d_and_is_kept_in_a_file_from_which_the_next_one_goes_on(user_files, monkeypatch, capsys):
-    said = [{"role": "assistant", "content": text} for text in ("One.", "Two.", "Three.")]
-    with serving_each(*map(completion, said)) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, "first\n\nsecond\n", "--system", "Be brief.",
-                                     "--save", "talk.json", "--html", "talk.html")
-        assert (status, err) == (0, "")
-        assert out == "Ctrl-C stops an answer, Ctrl-D ends.\n\n> model   One.\n\n> \n> model   Two.\n\n> \n"
-        kept = json.loads((user_files / "talk.json").read_text())
-        assert chat_with(monkeypatch, capsys, url, "third\n", "--system", "no more", "--save", "talk.json")[0] == 0
+def saying(*texts):
+    return [completion({"role": "assistant", "content": text}) for text in texts]
+
+
+@pytest.fixture
+def chat(user_files, monkeypatch, capsys):
+    """Chat with a model that gives these answers, as at a terminal where this is typed; give what came of it, and was sent."""
+    def run(answers, typed, *options, provider="OPENAI"):
+        monkeypatch.setattr(sys, "stdin", Keyboard(typed) if isinstance(typed, str) else typed)
+        monkeypatch.setenv(f"{provider}_MODEL", "m")
+        with serving_each(*answers) as (url, requests):
+            monkeypatch.setenv(f"{provider}_BASE_URL", url)
+            status, out, err = run_main(capsys, "chat", "my_tools.py", *options)
+        return status, re.sub(r" in \d\.\d\d s", " in S s", out), err, [sent_body(request) for request in requests]
+    return run
+
+
+def contents(messages):
+    return [message["content"] for message in messages]
+
+
+@of("http")
+def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(chat, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SOME_KEY)
+    answers = calling('{"a": 2, "toolcall_reason": "sum"}'), *saying("3")
+    options = "--think 2+1? --choice required --mermaid flow.mmd".split()
+    status, out, err, (asked, _) = chat(answers, "", *options)
+    assert (status, err) == (0, "") and out.splitlines() == [
+        "user    2+1?", 'model   calls add_numbers {"a": 2}  [c1]', "        because: sum",
+        "tool    add_numbers answers [c1] in S s 3", "model   3"]
+    assert pathlib.Path("flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
+    assert "toolcall_reason" in asked["tools"][0]["function"]["parameters"]["properties"]
+    assert asked["tool_choice"] == "required"
+
+
+@of("http")
+def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_are_over(chat):
+    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add_numbers", "arguments": "{}"}}]}
+    stream = event_stream({"content": "let\nme"}, {"content": " \x1b[2Jsee"}, call, finish="tool_calls")
+    status, out, err, _ = chat([stream] * 2, "", *"hi --stream --max-turns 2 --mermaid flow.mmd".split())
+    assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
+    assert out.count("\nmodel   let\n") == 2 and out.startswith(
+        "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
+        "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] in S s Error")
+    assert "M->>R: c1: add_numbers {}" in pathlib.Path("flow.mmd").read_text("utf-8")
+
+
+@of("http")
+def test_a_chat_goes_on_until_ctrl_d_and_is_kept_in_a_file_from_which_the_next_one_goes_on(chat, user_files):
+    options = "--system", "Be brief.", "--save", "talk.json"
+    status, out, err, sent = chat(saying("One.", "Two."), "first\n\nsecond\n", *options, "--html", "talk.html")
+    assert (status, err) == (0, "")
+    assert out == "Ctrl-C stops an answer, Ctrl-D ends.\n\n> model   One.\n\n> \n> model   Two.\n\n> \n"
+    kept = json.loads((user_files / "talk.json").read_text())
+    sent += chat(saying("Three."), "third\n", *options)[3]
     texts = ["Be brief.", "first", "One.", "second", "Two.", "third", "Three."]
-    assert [message["content"] for message in kept] == texts[:5]
-    assert [[message["content"] for message in sent_body(request)["messages"]] for request in requests] == [
-        texts[:2], texts[:4], texts[:6]]
-    assert [message["content"] for message in json.loads((user_files / "talk.json").read_text())] == texts
+    assert contents(kept) == texts[:5] and contents(json.loads((user_files / "talk.json").read_text())) == texts
+    assert [contents(asked["messages"]) for asked in sent] == [texts[:2], texts[:4], texts[:6]]
     assert (user_files / "talk.html").read_text().count("<details") == 5
     assert sorted(path.name for path in user_files.glob("talk*")) == ["talk.html", "talk.json"]
 
 
-def test_ctrl_c_stops_the_answer_and_not_the_chat_and_its_call_is_answered(user_files, monkeypatch, capsys):
-    (user_files / "my_tools.py").write_text("def wait(n: int):\n    raise KeyboardInterrupt\n")
-    call = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": '{"n": 1}'}}
-    answers = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "Good."}]
-    with serving_each(*map(completion, answers)) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, "wait\nnever mind\n")
-    assert (status, err) == (0, "toolreg: stopped\n") and out.endswith("model   Good.\n\n> \n")
-    assert [(each["role"], each["content"]) for each in sent_body(requests[1])["messages"]] == [
-        ("user", "wait"), ("assistant", ""), ("user", "never mind")][:2] + [
-        ("tool", "Error: the user stopped this before the tool had finished.\nWait for what the user says next."),
-        ("user", "never mind")]
+@of("http")
+def test_ctrl_c_or_an_error_ends_one_answer_and_not_the_chat_and_a_stopped_call_is_answered(chat, user_files, capsys):
+    (user_files / "my_tools.py").write_text(WAIT_FILE)
+    assert run_main(capsys, "call", "my_tools.py", '{"n": 1}') == (130, "", "")
+    answers = calling('{"n": 1}', name="wait"), failure(400), *saying("Good.")
+    status, out, err, sent = chat(answers, "wait\nfail\nnever mind\n")
+    assert status == 0 and out.endswith("model   Good.\n\n> \n")
+    assert err.startswith("toolreg: stopped\ntoolreg: ") and "400" in err and err.count("toolreg: ") == 2
+    assert contents(sent[2]["messages"]) == [
+        "wait", "", "Error: the user stopped this before the tool had finished.\nWait for what the user says next.",
+        "fail", "never mind"]
 
 
-def test_an_error_ends_one_answer_of_a_chat_and_the_command_where_there_is_one_question(user_files, monkeypatch, capsys):
-    answers = failure(400), completion({"role": "assistant", "content": "Better."}), failure(400)
-    with serving_each(*answers) as (url, _):
-        status, out, err = chat_with(monkeypatch, capsys, url, "a\nb\n")
-        assert status == 0 and err.count("toolreg: ") == 1 and "400" in err and "model   Better.\n" in out
-        assert chat_with(monkeypatch, capsys, url, "", "one question")[0] == 2
-
-
+@of("http")
 @pytest.mark.parametrize("typed, content", [
     ("y\n", "3"), ("Yes\n", "3"),
     *[(typed, "Error: the user did not allow this call.\nDo not repeat it; ask what to do instead.")
       for typed in ("n\n", "\n", "")],
 ])
-def test_before_a_call_that_runs_a_person_is_asked_where_that_is_wanted(user_files, monkeypatch, capsys, typed, content):
-    calls = [{"id": id, "type": "function", "function": {"name": "add_numbers", "arguments": arguments}}
-             for id, arguments in (("c1", '{"a": "2"}'), ("c2", '{"b": 2}'))]
-    answers = [{"role": "assistant", "content": "", "tool_calls": calls}, {"role": "assistant", "content": "ok"}]
-    with serving_each(*map(completion, answers)) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, typed, "2+1?", "--ask")
+def test_before_a_call_that_runs_a_person_is_asked_where_that_is_wanted(chat, typed, content):
+    status, out, err, (_, told) = chat((calling('{"a": "2"}', '{"b": 2}'), *saying("ok")), typed, "2+1?", "--ask")
     assert (status, err) == (0, "") and out.count("[y/N]") == 1 and 'run add_numbers {"a": 2}? [y/N] ' in out
-    told = [message["content"] for message in sent_body(requests[1])["messages"] if message["role"] == "tool"]
-    assert told[0] == content and "a: is missing" in told[1]
+    assert contents(told["messages"])[2] == content and "a: is missing" in contents(told["messages"])[3]
 
 
-def test_a_question_comes_from_stdin_where_nobody_types(user_files, monkeypatch, capsys):
-    with serving_each(*[completion({"role": "assistant", "content": "ok"})] * 2) as (url, requests):
-        for options in ((), ("-",)):
-            monkeypatch.setattr(sys, "stdin", io.StringIO("two\nlines\n"))
-            argv = ("chat", "my_tools.py", *options, "--base-url", url, "--model", "m")
-            assert run_main(capsys, *argv)[0] == 0
-    assert [sent_body(request)["messages"][0]["content"] for request in requests] == ["two\nlines\n"] * 2
-
-
-def test_the_hooks_of_a_registry_are_asked_too(user_files, monkeypatch, capsys):
+@of("http")
+def test_the_hooks_of_a_registry_are_asked_too(chat, user_files):
     (user_files / "my_tools.py").write_text(TOOLS_FILE + (
         "def deny(call, reason): raise PermissionError('not ' + call.name)\n"
         "def log(call, result): print('logged', result.tool_call_id)\n"
         "registry.before_call, registry.after_call = deny, log\n"))
-    call = {"id": "c1", "type": "function", "function": {"name": "add_numbers", "arguments": '{"a": 2}'}}
-    answers = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "ok"}]
-    with serving_each(*map(completion, answers)) as (url, requests):
-        out = chat_with(monkeypatch, capsys, url, "y\n", "2+1?", "--ask")[1]
-    assert "logged c1\n" in out and "not add_numbers" in sent_body(requests[1])["messages"][2]["content"]
+    _, out, _, (_, told) = chat((calling('{"a": 2}'), *saying("ok")), "y\n", "2+1?", "--ask")
+    assert "logged c1\n" in out and "not add_numbers" in contents(told["messages"])[2]
+
+
+@of("http")
+@pytest.mark.parametrize("options, answer, status, question", [
+    ((), "ok", 0, "two\nlines\n"), (("-",), "ok", 0, "two\nlines\n"), (("x",), None, 2, "x")])
+def test_a_question_comes_from_stdin_where_nobody_types_and_an_error_ends_the_command(chat, options, answer, status, question):
+    came = chat(saying(answer) if answer else [failure(400)], io.StringIO("two\nlines\n"), *options)
+    assert came[0] == status and contents(came[3][0]["messages"]) == [question]
+
+
+GEMINI = "https://generativelanguage.googleapis.com"
 
 
 @of("http", "responses", "anthropic", "gemini")
 @pytest.mark.parametrize("environ, given, api_format, url", [
-    ({"OPENAI_API_KEY": "a-secret"}, None, "openai-responses", "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "https://api.openai.com/v1/"}, None, "openai-responses",
-     "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "http://x/v1"}, None, "openai-chat", "http://x/v1/chat/completions"),
-    ({"OPENAI_BASE_URL": "https://api.openai.com.example/v1"}, None, "openai-chat",
-     "https://api.openai.com.example/v1/chat/completions"),
-    ({"ANTHROPIC_API_KEY": "a-secret"}, None, "anthropic", "https://api.anthropic.com/v1/messages"),
-    ({"ANTHROPIC_BASE_URL": "http://x"}, None, "anthropic", "http://x/v1/messages"),
-    ({"ANTHROPIC_API_KEY": "a-secret"}, "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
-    ({"GEMINI_API_KEY": "a-secret"}, None, "gemini",
-     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": "x", "GEMINI_API_KEY": "a-secret"}, "https://generativelanguage.googleapis.com", "gemini",
-     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": "a-secret", "GEMINI_API_KEY": "x"}, "https://generativelanguage.googleapis.com/v1beta/openai",
-     "openai-chat", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"),
+    ("OPENAI_API_KEY=my-key", "", "openai-responses", "https://api.openai.com/v1/responses"),
+    ("OPENAI_BASE_URL=https://api.openai.com/v1/", "", "openai-responses", "https://api.openai.com/v1/responses"),
+    ("OPENAI_API_KEY=my-key OPENAI_BASE_URL=http://x/v1", "", "openai-chat", "http://x/v1/chat/completions"),
+    ("OPENAI_BASE_URL=https://api.openai.com.example", "", "openai-chat", "https://api.openai.com.example/chat/completions"),
+    ("ANTHROPIC_API_KEY=my-key", "", "anthropic", "https://api.anthropic.com/v1/messages"),
+    ("ANTHROPIC_API_KEY=other", "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
+    ("GEMINI_API_KEY=my-key", "", "gemini", f"{GEMINI}/v1/models/m:generateContent"),
+    ("OPENAI_API_KEY=other GEMINI_API_KEY=my-key", GEMINI, "gemini", f"{GEMINI}/v1/models/m:generateContent"),
+    ("OPENAI_API_KEY=my-key GEMINI_API_KEY=other", f"{GEMINI}/openai", "openai-chat", f"{GEMINI}/openai/chat/completions"),
 ])
-def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch, environ, given, api_format, url):
-    forget_models(monkeypatch)
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
-    model = toolreg._model_of(options)
+def test_each_provider_is_asked_at_its_own_address_with_its_own_key(user_files, monkeypatch, environ, given, api_format, url):
+    for each in environ.split():
+        monkeypatch.setenv(*each.split("="))
+    model = toolreg._model_of(toolreg._command_of(["chat", "x.py", "hi", "--model", "m", *["--base-url", given] * bool(given)]))
     assert (model.api_format, model._url) == (api_format, url)
-    sent = "a-secret" in str(model._headers)
-    assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
+    assert ("my-key" in str(model._headers)) == ("my-key" in environ) and "other" not in str(model._headers)
 
 
 @of("http", "anthropic")
-def test_a_chat_in_another_api_goes_on_and_its_stopped_call_is_answered(user_files, monkeypatch, capsys):
-    forget_models(monkeypatch)
-    (user_files / "my_tools.py").write_text("def wait(n: int):\n    raise KeyboardInterrupt\n")
-    turns = [[{"type": "tool_use", "id": "c1", "name": "wait", "input": {"n": 1}}], [{"type": "text", "text": "Good."}]]
+def test_a_chat_in_another_api_goes_on_and_its_stopped_call_is_answered(chat, user_files):
+    (user_files / "my_tools.py").write_text(WAIT_FILE)
+    turns = [{"type": "tool_use", "id": "c1", "name": "wait", "input": {"n": 1}}], [{"type": "text", "text": "Good."}]
     answers = [json_answer({"role": "assistant", "content": content, "stop_reason": "end_turn"}) for content in turns]
-    monkeypatch.setattr(sys, "stdin", Keyboard("wait\nnever mind\n"))
-    with serving_each(*answers) as (url, requests):
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-        monkeypatch.setenv("ANTHROPIC_MODEL", "m")
-        status, out, err = run_main(capsys, "chat", "my_tools.py", "--system", "Be brief.", "--save", "talk.json")
+    status, out, err, (_, asked) = chat(answers, "wait\nnever mind\n", "--system", "Be brief.", provider="ANTHROPIC")
     assert (status, err) == (0, "toolreg: stopped\n") and out.endswith("model   Good.\n\n> \n")
-    asked = sent_body(requests[1])
     assert asked["system"] == [{"type": "text", "text": "Be brief."}]
     assert [message["role"] for message in asked["messages"]] == ["user", "assistant", "user", "user"]
-    (answer,) = asked["messages"][2]["content"]
-    assert answer["tool_use_id"] == "c1" and answer["is_error"] and "stopped this" in str(answer["content"])
+    assert (asked["messages"][2]["content"][0]["tool_use_id"], asked["messages"][2]["content"][0]["is_error"]) == ("c1", True)
 
 
+@of("http")
 def test_a_terminal_shows_that_the_model_is_waited_for(user_files, monkeypatch):
     shown = Keyboard()
     monkeypatch.setattr(sys, "stdout", shown)
-    with serving(completion({"role": "assistant", "content": "ok"})) as (url, _):
+    with serving(*saying("ok")) as (url, _):
         assert main(["chat", "my_tools.py", "hi", "--base-url", url, "--model", "m"]) == 0
     assert "model   …\r" in shown.getvalue() and shown.getvalue().endswith("\rmodel   ok\n")
 
 
-@pytest.mark.skipif(not hasattr(toolreg, "serve_mcp"), reason="the chapter serve is not there")
+# --- serve
+@of("serve")
 def test_serve_says_what_a_client_has_to_know_and_keeps_stdout_for_the_protocol(user_files):
+    (user_files / "json.py").unlink()
     (user_files / "my_tools.py").write_text("print('loaded')\n" + TOOLS_FILE)
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+    ping = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     done = subprocess.run([sys.executable, toolreg.__file__, "serve", "my_tools.py"], cwd=user_files, timeout=60,
-                          input=json.dumps(asked) + "\n", capture_output=True, encoding="utf-8")
-    assert json.loads(done.stdout.splitlines()[0])["id"] == 1 and "loaded" in done.stderr
-    entry = json.loads(done.stderr.partition("loaded\n")[2])["mcpServers"]["my_tools"]
-    assert entry == {"command": sys.executable, "args": [os.path.abspath(toolreg.__file__), "serve",
-                                                         str(user_files / "my_tools.py")]}
+                          input=ping + "\n", capture_output=True, encoding="utf-8")
+    assert json.loads(done.stdout)["id"] == 1
+    assert json.loads(done.stderr.partition("loaded\n")[2]) == {"mcpServers": {"my_tools": {
+        "command": sys.executable, "args": [os.path.abspath(toolreg.__file__), "serve", str(user_files / "my_tools.py")]}}}
 
 
 @of("serve")
 def test_serve_over_http_takes_its_token_from_the_environment_and_says_where_it_is(user_files):
-    environ = {**os.environ, "TOOLREG_TOKEN": "a-secret"}
-    server = subprocess.Popen([sys.executable, toolreg.__file__, "serve", "my_tools.py", "--http", "127.0.0.1:0"],
-                              cwd=user_files, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, encoding="utf-8")
-    try:
-        said = server.stderr.readline()
-        url = said.removeprefix("toolreg: serving MCP at ").strip()
-        statuses = []
-        for token in ("another", "a-secret"):
-            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
-            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
-            statuses.append(toolreg._request("POST", url, headers=headers, body=body).status)
-        assert statuses == [401, 200], said
-    finally:
-        server.kill()
-        server.wait(30)
-        server.stderr.close()
-
-
-@of("serve")
-def test_a_token_without_http_is_refused_in_one_line(user_files, capsys):
-    assert run_main(capsys, "serve", "my_tools.py", "--token", "x")[::2] == (
-        2, "toolreg: token: must be visible ASCII text, and goes with http=\n")
-
-
-@of("http")
-def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypatch, capsys):
-    forget_models(monkeypatch)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
-    assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
-    monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
-    options = toolreg._options_of(["lesson", "2", "--model", "m"])
-    model = toolreg._model_of(options, api_format="openai-chat")
-    assert model._url == "https://api.openai.com/v1/chat/completions"
-
-
-def test_serve_names_the_chapter_where_it_was_cut_out(tmp_path, monkeypatch, capsys):
-    source = "".join(section.text for section in SECTIONS if section.key != "serve")
-    assert load_copy(source, tmp_path, monkeypatch).main(["serve", "x.py"]) == 2
-    assert capsys.readouterr().err == 'toolreg: "serve_mcp" needs the chapter "serve" (cut from this copy)\n'
-
-
-def test_chat_says_so_where_the_model_over_http_was_cut_out(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("OPENAI_MODEL", "m")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
-    source = "".join(section.text for section in SECTIONS if section.key != "http")
-    assert load_copy(source, tmp_path, monkeypatch).main(["chat", "x.py", "hi"]) == 2
-    assert capsys.readouterr().err == 'toolreg: "HttpModel" needs the chapter "http" (cut from this copy)\n'
-
-
-def test_the_readme_shows_the_lessons_as_they_are(tmp_path, capsys):
-    lesson = (HERE / "README.md").read_text("utf-8").partition("## The message flow, step by step\n")[2]
-    lesson = lesson.partition("\n## ")[0]
-    shown = "".join("".join(lesson_parts(capsys, number)) for number in range(1, 7))
-    blocks = re.findall(r"```text\n(.*?)```", lesson, re.DOTALL)
-    assert len(blocks) >= 4 and [block for block in blocks if block not in shown] == []
-    run_main(capsys, "lesson", "2", "--mermaid", str(tmp_path / "flow.mmd"))
-    assert f"```mermaid\n{(tmp_path / 'flow.mmd').read_text('utf-8')}```" in lesson
+    (user_files / "json.py").unlink()
+    with subprocess.Popen([sys.executable, toolreg.__file__, "serve", "my_tools.py", "--http", "127.0.0.1:0"],
+                          cwd=user_files, env={**os.environ, "TOOLREG_TOKEN": "a-secret"}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as server:
+        try:
+            url = server.stderr.readline().removeprefix("toolreg: serving MCP at ").strip()
+            ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+            assert [toolreg._request("POST", url, body=ping, headers={
+                "Content-Type": "application/json", "Authorization": f"Bearer {token}"}).status
+                for token in ("another", "a-secret")] == [401, 200], url
+        finally:
+            server.kill()

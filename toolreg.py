@@ -28,7 +28,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      5  Reasons: toolcall_reason                11  The loop: the message flow
      6  Functions: what a function takes
 
-Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
+Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
 async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
 responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
 find, mcp, serve, http, switch, trace, cli.
@@ -255,7 +255,7 @@ def _read_json(text: str, once: bool = False) -> Any:
     try:
         value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
     except (ValueError, StopIteration, RecursionError):
-        end = -1                            # white space around it, or a fault to be told below
+        value, end = None, -1               # white space around it, or a fault to be told below
     try:
         value = value if end == len(text) else decoder.decode(text.removeprefix("\ufeff"))
         if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(value):
@@ -678,7 +678,9 @@ def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
     table, checks = _merged(tables, one_is_enough=True), [*map(_check_of, tables)]
     if at_most == 1:
-        table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
+        def fits_one(value: Any) -> bool:
+            return sum(check(value) for check in checks) == 1
+        table = dict.fromkeys(table, fits_one)
 
     def parts(value: Any) -> list[_Part]:
         fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
@@ -1178,8 +1180,11 @@ _writer_of: Callable[[Any], Callable[[Any], Any] | None] = functools.lru_cache(m
 # ---------------------------------------------------------------------------
 _Reader = Callable[[Any], Any]
 _TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
-_REQUIRED = inspect.Parameter.empty         # stands where there is no default
-_SOME_DEFAULT = object()                    # stands for one that is not shown
+_REQUIRED = inspect.Parameter.empty                 # stands where there is no default
+_SOME_DEFAULT = object()                            # stands for one that is not shown
+_INJECTED = object()                                # marks what the program fills in, not the model
+_T = typing.TypeVar("_T")
+Injected = typing.Annotated[_T, _INJECTED]          # write `user: Injected[User]` or `user: Annotated[User, Injected]`
 
 
 def _as_it_is(value: Any) -> Any:
@@ -1194,23 +1199,17 @@ class _Form:            # and no NamedTuple, nor is _Field: that would read each
 
 
 class _Field:
-    """Describe what an object or a function takes by name; a default without JSON form is not shown.
-
-    `notes` are as in Annotated; `make_default` makes one for each call, where the function itself would not.
-    """
+    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
 
     def __init__(self, name: str, annotation: Any, default: Any = _REQUIRED, text: str = "") -> None:
         self.name, self.annotation, self.default, self.text = name, annotation, default, text
-        self.notes: tuple[Any, ...] = ()
-        self.make_default: Callable[[], Any] | None = None
-
-
-class _InjectedMark:
-    """Mark what the program fills in, not the model."""
-
-
-_T = typing.TypeVar("_T")
-Injected = typing.Annotated[_T, _InjectedMark]      # write `user: Injected[User]` or `user: Annotated[User, Injected]`
+        self.notes: tuple[Any, ...] = ()                    # as in Annotated
+        self.make_default: Callable[[], Any] | None = None  # for each call, where the function itself would not
+        if default is not _REQUIRED and hasattr(type(default), "is_required"):      # as pydantic's `Field(...)`
+            self.notes, self.default = (default,), _REQUIRED
+            if not default.is_required():
+                self.default = default.default if default.default_factory is None else _SOME_DEFAULT
+                self.make_default = lambda: default.get_default(call_default_factory=True)
 
 
 # --- readers
@@ -1220,13 +1219,22 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
-    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
+def _made(make: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call what others wrote; what it refuses is an error of the arguments."""
+    try:
+        return make(*args, **kwargs)
+    except Exception as error:
+        unfit = _unfit(f"is refused ({_error_text(error)})")
+        with contextlib.suppress(Exception):        # some, as pydantic's, list what is wrong, with places
+            errors = error.errors()                 # type: ignore[attr-defined]
+            unfit = _unfit(*[ValidationError(each["msg"], each["loc"]) for each in errors])
+    raise unfit
 
-    Once each: twice at every level would be endless.
-    """
+
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
+    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index)."""
     errors: list[ValidationError] = []
-    for key, read in readers:
+    for key, read in readers:                       # each once: twice at every level would be endless
         try:
             whole[key] = read(whole[key])
         except ToolArgumentError as unfit:
@@ -1237,30 +1245,17 @@ def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any =
     return whole
 
 
-def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
-    """Make the reader of an object: it gives a copy in which each named value is read."""
+def _reads_items(construct: Callable[[Iterable[Any]], Any], readers: Iterable[_Reader]) -> _Reader:
+    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), readers)))
+
+
+def _reads_fields(readers: Mapping[str, _Reader], rest: _Reader = _as_it_is) -> _Reader:
+    """Make the reader of an object: it gives a copy with each value read; `rest` reads those of other names."""
+    if rest is not _as_it_is:
+        return lambda value: _read_parts(dict(value), [(name, readers.get(name, rest)) for name in value])
+    needed = {name: read for name, read in readers.items() if read is not _as_it_is}
     return (lambda value: _read_parts(dict(value), [
-        (name, read) for name, read in readers.items() if name in value])) if readers else _as_it_is
-
-
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
-    """Make the reader of a class; what the class itself refuses is an error of the arguments."""
-    read_fields = _reads_fields(readers)
-
-    def read(value: Any) -> Any:
-        values = read_fields(value)
-        try:
-            return construct(**values)
-        except Exception as error:
-            raise _refused_by(error) from None
-    return read
-
-
-def _refused_by(error: Any) -> ToolArgumentError:
-    try:                                            # some, as pydantic's, list what is wrong, with places
-        return _unfit(*[ValidationError(each["msg"], each["loc"]) for each in error.errors()])
-    except Exception:
-        return _unfit(f"is refused ({_error_text(error)})")
+        (name, read) for name, read in needed.items() if name in value])) if needed else _as_it_is
 
 
 def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any], bool]:
@@ -1270,14 +1265,12 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
 
 
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it.
-
-    What it makes of a part is kept until the whole is read: each member would read all that is below once more.
-    """
+    """Make the reader of a union: the first member that the value fits and that can read it does."""
     others = [form for form in members if form.schema != _NULL]
     if len(others) == 1:
         return lambda value: None if value is None else others[0].read(value)
-    running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
+    # {id of a part: (the part, lest its id is used again, made)}: each member would read all that is below once more
+    running = _thread._local()
 
     @functools.cache
     def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
@@ -1286,15 +1279,15 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
                        key=lambda form: bool(form.schema.get("type", exact) != exact))
         return [(form.read, _fits(form.schema, definitions)) for form in forms]
 
-    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> tuple[Any, Any, Exception | None]:
-        unfit = _unfit("fits no member of the union")
+    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> Any:
+        made: Any = _unfit("fits no member of the union")
         for read_member, fits in rows:
             try:
                 if fits(value):
-                    return value, read_member(value), None
+                    return read_member(value)
             except ToolArgumentError as error:
-                unfit = error
-        return value, None, unfit
+                made = error
+        return made
 
     def read(value: Any) -> Any:
         kind: Any = type(value)
@@ -1304,13 +1297,13 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value, rows)
-            _, made, unfit = known[id(value)]
+            known[id(value)] = known.get(id(value)) or (value, first(value, rows))
+            made = known[id(value)][1]
         finally:
             if whole:
                 known.clear()
-        if unfit:
-            raise unfit
+        if isinstance(made, ToolArgumentError):
+            raise made
         return made
     return read
 
@@ -1332,14 +1325,9 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
 
 
 # --- types that JSON has, and types that are spelled as text
-def _as_float(value: Any) -> Any:
-    try:
-        return float(value)
-    except OverflowError:
-        return value                                # on purpose: a number that no float can hold is still a number
-
-
-_SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
+_LARGEST = sys.float_info.max
+_SCALAR_READERS: dict[type, _Reader] = {        # on purpose: a number that no float can hold is still a number
+    int: int, float: lambda number: float(number) if -_LARGEST <= number <= _LARGEST else number}
 
 
 def _read_iso(cls: Any, found: re.Match[str]) -> Any:
@@ -1389,38 +1377,33 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 
 
 # --- rows: (annotation, its arguments, builder) -> form
-def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
-    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
-        item = build.form(args[0] if args else Any)
-        if construct in (set, frozenset):
-            item = build.hashed(item, annotation)
-
-        def read(value: Any) -> Any:
-            return construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(item.read))))
-        plain = _as_it_is if construct is list else construct
-        return _Form({"type": "array", "items": item.schema}, plain if item.read is _as_it_is else read,
-                     construct is frozenset or (construct is tuple and item.hashable))
-    return row
+def _array(construct: Callable[[Iterable[Any]], Any], annotation: Any, args: Any, build: _Builder) -> _Form:
+    item = build.form(args[0] if args else Any)
+    if construct in (set, frozenset):
+        item = build.hashed(item, annotation)
+    plain = _as_it_is if construct is list else construct
+    read = plain if item.read is _as_it_is else _reads_items(construct, itertools.repeat(item.read))
+    hashable = construct is frozenset or (construct is tuple and item.hashable)
+    return _Form({"type": "array", "items": item.schema}, read, hashable)
 
 
 def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args[1:] == (...,) or annotation in (tuple, typing.Tuple):       # noqa: UP006
-        return _array_of(tuple)(annotation, args, build)
+        return _array(tuple, annotation, args, build)
     forms = [build.form(arg) for arg in args if arg != ()]
     items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
     if all(form.schema == forms[0].schema for form in forms):
         items = {"items": forms[0].schema if forms else {}}             # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
-    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(form.read for form in forms))),
-                 all(form.hashable for form in forms))
+    return _Form(schema, _reads_items(tuple, [form.read for form in forms]), all(form.hashable for form in forms))
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
         return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
-    return _Form({"type": "object", "additionalProperties": item.schema or True}, _as_it_is if item.read is _as_it_is
-                 else lambda value: _read_parts(dict(value), zip(value, itertools.repeat(item.read))), hashable=False)
+    schema = {"type": "object", "additionalProperties": item.schema or True}
+    return _Form(schema, _reads_fields({}, item.read), hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1450,72 +1433,52 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
 # --- classes with named fields
 def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     """Give the form of a class that is made of these fields."""
-    schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
-    text = cls.__dict__.get("__doc__") or ""
+    form = build.object_of(rows, f"{cls.__name__}.")
+    text, read = cls.__dict__.get("__doc__") or "", form.read
     if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
-        schema = {"description": inspect.cleandoc(text), **schema}
-    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers)
-    return _Form(schema, read, hashable and cls.__hash__ is not None)
+        form.schema = {"description": inspect.cleandoc(text), **form.schema}
+    return _Form(form.schema, read if issubclass(cls, dict) else lambda value: _made(cls, **read(value)),
+                 form.hashable and cls.__hash__ is not None)
 
 
 # from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
 _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
-
-
 _hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+_signature_of_class: Any = functools.lru_cache(maxsize=512)(inspect.signature)
+# where a name in annotations is not found, the last one is asked; the first gives them as they stand: texts are refused
+_FIND_HINTS: list[Callable[[Any], dict[str, Any]]] = [lambda thing: inspect.get_annotations(thing, **_LENIENT)]
 
 
-def _plain_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
+def _hints_of(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class."""
     try:
         read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
         return dict(read(thing, include_extras=True))
     except Exception:
-        return inspect.get_annotations(thing, **_LENIENT)
-
-
-_FIND_HINTS = [_plain_hints]                        # the last one is asked
+        return _FIND_HINTS[-1](thing)
 
 
 def _fields_of(cls: Any) -> list[_Field]:
     """Give what the constructor of a class takes, or the names in a TypedDict."""
-    hints = _FIND_HINTS[-1](cls)
+    hints = _hints_of(cls)
     if issubclass(cls, dict):
-        return _typed_dict_fields(cls, hints)
-    return [_noted_default(_Field(name, hints.get(name, annotation), default))
-            for name, annotation, default in _constructor_fields(cls)]
-
-
-@functools.lru_cache(maxsize=512)
-def _constructor_fields(cls: Any) -> list[tuple[str, Any, Any]]:
-    """Give (name, annotation as it stands, default) of what the constructor of a class takes."""
+        return [_Field(name, annotation, _REQUIRED if _is_required(cls, name, annotation) else _SOME_DEFAULT)
+                for name, annotation in hints.items()]
     factories = "<factory>", "NOTHING"              # what stands for a default that is made anew for each object
-    return [(name, each.annotation, _SOME_DEFAULT if repr(each.default) in factories else each.default)
-            for name, each in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items()]
+    return [_Field(name, hints.get(name, each.annotation),
+                   _SOME_DEFAULT if repr(each.default) in factories else each.default)
+            for name, each in _signature_of_class(cls, **_LENIENT_SIGNATURE).parameters.items()]
 
 
-def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
-    rows = []
-    for name, annotation in hints.items():
-        required, inner = name in cls.__required_keys__, annotation
-        while (word := _full_name(typing.get_origin(inner))) in _QUALIFIERS:
-            required = word == "typing.Required" or (required and word != "typing.NotRequired")
-            inner = typing.get_args(inner)[0]
-        rows.append(_Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT))
-    return rows
+def _is_required(typed_dict: Any, name: str, annotation: Any) -> bool:
+    word = _full_name(typing.get_origin(annotation))
+    if word in ("typing.ReadOnly", "typing.Annotated"):
+        return _is_required(typed_dict, name, annotation.__args__[0])
+    return word == "typing.Required" or (word != "typing.NotRequired" and name in typed_dict.__required_keys__)
 
 
-_QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
 _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_keys__")
-
-
-def _noted_default(field: _Field) -> _Field:
-    """Take a default that is a note for one."""
-    if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
-        if take_note := _first_fit(_DEFAULTS, field.default):
-            take_note(field)
-    return field
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1532,10 +1495,12 @@ _ROWS: dict[str, _TypeRow] = {
                     lambda given, args, build: _union_of(map(build.form, args), build)),
     "typing.Literal": _values, "typing.LiteralString": lambda given, args, build: build.form(str),
     **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
-                     "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
-    **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
+                     "collections.abc.Iterable", "collections.abc.Collection"), functools.partial(_array, list)),
+    **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"),
+                    functools.partial(_array, set)),
+    "builtins.frozenset": functools.partial(_array, frozenset), "collections.deque": functools.partial(_array, deque),
     **dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping),
-    "builtins.frozenset": _array_of(frozenset), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
+    "builtins.tuple": _tuple,
     "typing.Annotated":
         lambda given, args, build: functools.reduce(build.noted, given.__metadata__, build.form(args[0])),
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
@@ -1547,8 +1512,7 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
-    (lambda head: not isinstance(head, type), _refused_as(None)),
-    (lambda head: issubclass(head, enum.Flag), _refused_as(None)),
+    (lambda head: not isinstance(head, type) or issubclass(head, enum.Flag), _refused_as(None)),
     (lambda head: issubclass(head, enum.Enum), lambda cls, args, build: _values(cls, list(cls), build)),
     (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
     (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
@@ -1562,11 +1526,6 @@ _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
-# a default that is a note -> what makes both of it in its field
-_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], None]]] = [
-    (lambda default: hasattr(type(default), "is_required"),
-     lambda field: vars(field).update(default=_SOME_DEFAULT, notes=(field.default,))),
-]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
                     "a Literal of names, or Injected where the program gives the value"),
@@ -1577,10 +1536,8 @@ _INSTEAD = {
 _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"
 
 
-@functools.lru_cache(maxsize=512)
-def _row_of(head: Any) -> _TypeRow:
-    row: _TypeRow = _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head)
-    return row
+_row_of: Callable[[Any], _TypeRow] = functools.lru_cache(maxsize=512)(
+    lambda head: _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head))
 
 
 class _Builder:
@@ -1595,16 +1552,15 @@ class _Builder:
         self.problems: list[str] = []
         self.foreign = False                                # whether others wrote parts of the schema
         self.validated = False                              # whether the function or class checks its notes itself
-        self.place = ""
+        self.place = ""                                     # begins a problem
         self.depth = 0
 
     def form(self, annotation: Any) -> _Form:
         """Give the form of a type as a part of this schema."""
+        annotation = type(None) if annotation is None else annotation
         is_class = type(annotation) is type             # and no generic alias
         if is_class and annotation in _SCALARS:
             return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _as_it_is))
-        if annotation is None:
-            return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
@@ -1620,15 +1576,12 @@ class _Builder:
 
     def refuse(self, annotation: Any, instead: str | None = None, word: str | None = None) -> _Form:
         """Note that a type has no JSON form, and what to write instead, or that the chapter with the word reads it."""
-        if isinstance(annotation, Exception):
-            problem = _error_text(annotation)
-        else:
-            text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-            heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
-            known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = (_needs_chapter(word or _full_name(annotation), text)
-                       or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
-        self.problems.append(f"{self.place}: {problem}" if self.place else problem)
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
+        known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
+        self.problems.append(self.place + (
+            _needs_chapter(word or _full_name(annotation), text)
+            or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})"))
         return _Form({})
 
     def noted(self, form: _Form, note: Any) -> _Form:
@@ -1675,12 +1628,12 @@ class _Builder:
             return form
         return _Form(place or self.refer(key, name), form.read, form.hashable)
 
-    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
-        """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
+    def object_of(self, rows: Iterable[_Field], owner: str = "", rest: Sequence[Any] = ()) -> _Form:
+        """Give the form of an object with these fields, and with others if `rest` holds the annotation of these."""
         properties: dict[str, Any] = {}
-        required, readers, all_hashable, place = [], {}, True, self.place
+        required, readers, hashable, place = [], {}, True, self.place
         for each in rows:
-            self.place, default = owner + each.name, each.default
+            self.place, default = f"{owner}{each.name}: ", each.default
             form = functools.reduce(self.noted, each.notes, self.form(each.annotation))
             text = form.schema.pop("description", each.text)
             if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
@@ -1691,29 +1644,19 @@ class _Builder:
             if default is _REQUIRED:
                 required.append(each.name)
             elif default is not _SOME_DEFAULT:
-                self.show_default(schema, default)
-            if form.read is not _as_it_is:
-                readers[each.name] = form.read
-            all_hashable = all_hashable and form.hashable
+                with contextlib.suppress(Exception):        # what has no JSON form is the function's own affair
+                    self.defaults.append((schema, _json_form(default, strict=True)))
+            readers[each.name] = form.read
+            hashable = hashable and form.hashable
         self.place = place
+        further = self.form(rest[0]) if rest else _Form({})
         needed = {"required": required} if required else {}
-        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
-        return whole, readers, all_hashable
-
-    def show_default(self, schema: dict[str, Any], default: Any) -> None:
-        """Say the default in the schema, if it has a JSON form that fits; of plain ones this is seen at once."""
-        try:
-            wire = _json_form(default, strict=True)
-        except Exception:
-            return                                  # on purpose: such a default is the function's own affair
-        plain = schema.keys() <= {"type", "enum", "description"} and schema.get("type") == _SCALARS.get(type(wire))
-        if wire is None or (plain and wire in schema.get("enum", (wire,))):
-            schema["default"] = wire
-        else:
-            self.defaults.append((schema, wire))
+        more = bool(rest) and (further.schema or True)
+        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": more}
+        return _Form(whole, _reads_fields(readers, further.read), hashable)
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Put the definitions of types used once in their places, the others into `$defs`."""
+        """Put definitions of types used once in their places, the others into `$defs`; say the defaults that fit."""
         for key, (place, *others) in self.places.items():
             definition = self.forms[key].schema     # type: ignore[union-attr]
             if others:
@@ -1725,9 +1668,11 @@ class _Builder:
         try:
             if self.foreign:                        # a schema of our own needs no check
                 Validator(whole)
-            for place, wire in self.defaults:
-                if is_valid(wire, {**place, "$defs": self.definitions}):
-                    place["default"] = wire
+            for part, wire in self.defaults:        # whether a plain one fits is seen at once
+                plain = part.keys() <= {"type", "enum", "description"} and part.get("type") == _SCALARS.get(type(wire))
+                fits = wire is None or (plain and wire in part.get("enum", (wire,)))
+                if fits or is_valid(wire, {**part, "$defs": self.definitions}):
+                    part["default"] = wire
         except SchemaError as error:
             self.problems.append(str(error))
         return whole
@@ -1763,9 +1708,6 @@ def from_json(annotation: Any, value: Any) -> Any:
     >>> from_json(tuple[int, set[str]], [1.0, ["a", "a"]])
     (1, {'a'})
     """
-    if isinstance(value, type) or typing.get_origin(value):
-        raise ToolDefinitionError(f"from_json: {inspect.formatannotation(value)} is no JSON "
-                                  "(write from_json(annotation, value))")
     form = _form_of(annotation)
     errors = list(iter_errors(value, form.schema))
     if errors:
@@ -1783,8 +1725,7 @@ REASON_DESCRIPTION = "Why you chose this tool and what you expect from it."
 
 def _declares_reason(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a foreign schema has a property of that name itself: then it is an argument like any other."""
-    properties = parameters.get("properties")
-    return isinstance(properties, dict) and TOOLCALL_REASON in properties
+    return TOOLCALL_REASON in parameters.get("properties", {})
 
 
 def _with_reason(parameters: Mapping[str, Any], first: bool = False) -> dict[str, Any]:
@@ -1804,10 +1745,8 @@ def _checked_think(asked: Any) -> Any:
 
 def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, Any], str | None]:
     """Give (arguments without the reason, the reason as text); the given dict is left as it is."""
-    if TOOLCALL_REASON not in arguments:
-        return arguments, None
-    reason = arguments[TOOLCALL_REASON]
-    if not declared:
+    reason = arguments.get(TOOLCALL_REASON)
+    if TOOLCALL_REASON in arguments and not declared:
         arguments = {name: value for name, value in arguments.items() if name != TOOLCALL_REASON}
     return arguments, reason if isinstance(reason, str) or reason is None else _shown(reason)
 
@@ -1820,13 +1759,9 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_HEADINGS = {                       # heading -> whether it lists parameters
-    **dict.fromkeys(("args", "arguments", "params", "parameters", "keyword args", "keyword arguments", "other args",
-                     "other parameters"), True),
-    **dict.fromkeys(("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes",
-                     "methods", "see also", "references", "todo"), False),
-}
-_MARGIN = r"\n( *)\S"
+_LISTS = {kind + noun for kind in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
+_OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
+           "see also", "references", "todo")
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
 _GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n(?= ))*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"   # name (type): text
 _GOOGLE_ENTRY = rf"\n{_GOOGLE_NAME}(.*(?:\n(?!{_GOOGLE_NAME.replace('(', '(?:', 1)}).*)*)"
@@ -1845,21 +1780,19 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if not text or "\n" not in text:
         return (text or "").strip(), {}
     texts: dict[str, str] = {}
-    text = _dedented(text.strip().expandtabs().replace("\r\n", "\n"))
+    text = inspect.cleandoc(text.strip().replace("\r\n", "\n"))
     heading, _, rest = text.partition(":\n")
-    if _HEADINGS.get(heading.lower()) and rest[:1] not in " \n":
+    if heading.lower() in _LISTS and rest[:1] not in " \n":
         text = text.replace("\n", "\n ")            # it begins with a section, whose indentation was taken away
     description, *sections = _compiled(_SECTION).split(f"\n{text}\n")
     for heading, mark, block, rest in zip(*[iter(sections)] * 4):
-        lists_parameters = _HEADINGS.get(heading.lower())
-        if lists_parameters is None:
+        lists_parameters = heading.lower() in _LISTS
+        if not lists_parameters and heading.lower() not in _OTHERS:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
-            if lists_parameters:
-                entries, unread = _google_entries(_dedented(block))
-                texts.update(entries)
-                description += f"\n{heading}:{unread}" if unread.strip() else ""
-            description += f"\n{rest}"
+            unread, *parts = _google_entries(block) if lists_parameters else [""]
+            texts.update(zip(parts[::3], parts[1::3]))
+            description += f"\n{heading}:{unread}\n{rest}" if unread.strip() else f"\n{rest}"
         elif lists_parameters:
             for names, said in _compiled(_NUMPY_ENTRY).findall(block + rest):
                 texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
@@ -1870,18 +1803,12 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     return description, {name: _prose(said) for name, said in texts.items() if said.strip()}
 
 
-def _google_entries(block: str) -> tuple[dict[str, str], str]:
-    """Give the texts by name of a list of parameters, and what in it is none."""
-    bullet = block[1:3]
-    if bullet in ("- ", "* ", "+ ", "• "):
-        block = block.replace(f"\n{bullet}", "\n")
-    unread, *parts = _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
-    return dict(zip(parts[::3], parts[1::3])), "" if unread.strip(" .-\n").lower() in ("none", "n/a") else unread
-
-
-def _dedented(text: str) -> str:
-    """Take away what all lines but the first are indented by."""
-    return text.replace("\n" + min(_compiled(_MARGIN).findall(text), default=""), "\n")
+def _google_entries(block: str) -> list[str]:
+    """Give what in a list of parameters is none, then (name, text, what follows) of each."""
+    block = "\n" + inspect.cleandoc(block)
+    if block[1:3] in ("- ", "* ", "+ ", "• "):
+        block = block.replace(block[:3], "\n")
+    return _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
 
 
 def _prose(text: str) -> str:
@@ -1910,9 +1837,7 @@ class _Takes:
 
 
 def _unwrapped(func: Any) -> Any:
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
+    return _unwrapped(func.func) if isinstance(func, functools.partial) else func
 
 
 def _name_of(func: Any) -> str:
@@ -1931,16 +1856,13 @@ def _holder_of(func: Any) -> tuple[Any, str | None]:
 
 def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
     """Sort the parameters of a function; note what cannot be offered."""
-    bound = func.keywords if isinstance(func, functools.partial) else {}
-    takes = _Takes(inject, {*inject, *bound})
+    takes = _Takes(inject, {*inject, *(func.keywords if isinstance(func, functools.partial) else ())})
     try:
         parameters = inspect.signature(func, **_LENIENT_SIGNATURE).parameters
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
-    hints = _FIND_HINTS[-1](holder)
-    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # as singledispatch does
-    by_place = next(iter(parameters.values()), None) if dispatches else None
+    hints = _hints_of(holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints.get(name, parameter.annotation)
@@ -1952,18 +1874,13 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
             takes.rest += [] if unpacked else [annotation]
             takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY or parameter is by_place:
+            if kind is parameter.POSITIONAL_ONLY:
                 takes.positional.append(parameter)
-            if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
+            if any(note is _INJECTED or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
-                takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
-    _check_taken(takes, parameters, build)
-    return takes
-
-
-def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
+                takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
     first = next(iter(takes.offered), None)
     if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
         build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
@@ -1972,6 +1889,7 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     for name in takes.injected:
         if name not in parameters and not takes.rest:
             build.problems.append(f"inject: {_shown(name)} is no parameter (there are: {_listed(parameters)})")
+    return takes
 
 
 # --- a function as a tool
@@ -1996,7 +1914,7 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    given = _first_fit(_PARAMETERS, parameters)
     if given is None:
         raise ToolDefinitionError(f'tool "{name}": {_needs_chapter("parameters=", "parameters=")}')
     schema, read = given(parameters, takes, build)
@@ -2005,19 +1923,13 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
 
 
 def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    schema, readers, _ = build.object_of(takes.offered)
-    read = _reads_fields(readers)
-    if takes.rest:
-        rest = build.form(takes.rest[0])
-        schema["additionalProperties"] = rest.schema or True
-        if rest.read is not _as_it_is:
-            readers = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
-            return build.finish(schema), lambda value: _reads_fields(dict.fromkeys(value, rest.read) | readers)(value)
-    return build.finish(schema), read
+    form = build.object_of(takes.offered, rest=takes.rest)
+    return build.finish(form.schema), form.read
 
 
-# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows
-_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = []
+# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows more
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
+    (lambda given: given is None, _from_signature)]
 
 
 def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
@@ -2032,14 +1944,13 @@ def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
         if wrong:
             words = f"is not allowed here (there are: {_listed(known)})"
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
-        kwargs = dict(read(arguments))
-        for name in held.keys() - kwargs.keys():
-            kwargs[name] = held[name]()
-        given = {name: given[name] for name in takes.declared if name in given}
+        values = read(arguments)
+        kwargs = {**{name: make() for name, make in held.items() if name not in values}, **values}
         lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
         if lacking:
             raise ToolDefinitionError(_HAS_NO_VALUE.format(lacking[0]))
-        for name, value in {**takes.injected, **given}.items():
+        injected = {**takes.injected, **{name: given[name] for name in takes.declared if name in given}}
+        for name, value in injected.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
         return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
@@ -2185,7 +2096,7 @@ class _Format(types.SimpleNamespace):
         return again
 
     @staticmethod
-    def message(said: dict[str, Any], parts: list[Any]) -> list[dict[str, Any]]:
+    def message(said: Any, parts: list[Any]) -> list[dict[str, Any]]:
         """Give what was said as it came, with these parts, without what no server takes back."""
         message = {"role": "assistant", **said, "tool_calls": parts}
         if not parts:
@@ -4431,16 +4342,14 @@ def _with_note(form: _Form, note: Any, build: _Builder) -> _Form:
         limit = getattr(note, attribute, None)
         if limit is not None and not callable(limit):
             build.foreign = True
-            form = _limited(form, attribute, limit) if limit == limit else build.refuse("NaN as a limit", "a number")
+            form = _limited(form, attribute, limit)
     for attribute, keyword in _TEXTS_IN_NOTES.items():
         text = getattr(note, attribute, None)
         text = getattr(text, "pattern", text)
         if isinstance(text, str):
             build.foreign = build.foreign or keyword == "pattern"
             form.schema[keyword] = text
-    if callable(getattr(note, "func", None)) and not build.validated:
-        form = _calling(form, note) or build.refuse(type(note).__name__, "a pydantic model with this field")
-    return form
+    return _calling(form, note, build) if callable(getattr(note, "func", None)) and not build.validated else form
 
 
 def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
@@ -4455,71 +4364,54 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
         if len(said) == len(parts) and (form.read is _as_it_is or not of_length):   # a set may be shorter than its JSON
             return form
 
+    def fits(value: Any) -> bool:
+        try:
+            return value is None or holds(value, limit)
+        except Exception:
+            if said:
+                return True                             # the limit is about another member of the union
+            raise
+    return _checked(form, fits, f"{words} {to_json(limit)}")
+
+
+def _checked(form: _Form, fits: Callable[[Any], Any], words: str) -> _Form:
     def read(wire: Any) -> Any:
         value = form.read(wire)
-        try:
-            fits = value is None or holds(value, limit)
-        except Exception as error:
-            if not said:
-                raise _refused_by(error) from None
-            fits = True                             # the limit is about another member of the union
-        if not fits:
-            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
+        if not _made(fits, value):
+            raise _unfit(f"{_shown(wire)} {words}")
         return value
     return _Form(form.schema, read, form.hashable)
 
 
-def _calling(form: _Form, note: Any) -> _Form | None:
-    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
+def _calling(form: _Form, note: Any, build: _Builder) -> _Form:
+    """Call the function in a note with what was read; refuse one that is not called so, or with more."""
     func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
-    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
+    code = getattr(func, "__code__", None)
     alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            given = func(value)
-            fits = changes or bool(given)
-        except Exception as error:
-            raise _refused_by(error) from None
-        if not fits:
-            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
-        return given if changes else value
-    if alone and (changes or "Predicate" in kinds):
-        return _Form(form.schema, read, form.hashable and not changes)
-    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
-
-
-def _split_default(field: _Field) -> None:
-    """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
-    info = field.default
-    field.notes, field.default = (info,), _REQUIRED
-    if not info.is_required():
-        field.default = info.default if info.default_factory is None else _SOME_DEFAULT
-        field.make_default = lambda: info.get_default(call_default_factory=True)
+    if alone and "AfterValidator" in kinds:
+        return _Form(form.schema, lambda wire: _made(func, form.read(wire)), hashable=False)
+    if alone and "Predicate" in kinds:
+        return _checked(form, func, f"is refused (by {getattr(func, '__name__', type(func).__name__)})")
+    if "Predicate" in kinds or type(note).__name__.endswith("Validator"):
+        return build.refuse(type(note).__name__, "a pydantic model with this field")
+    return form
 
 
 _NOTES.insert(0, (lambda note: True, _with_note))
-_DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _split_default))
 
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses 1 2 3 4 notes
+#    uses 1 2 3 4
 # ---------------------------------------------------------------------------
 def _attrs_name(attribute: Any) -> str:
     """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
-    return name
-
-
-def _dump(model: Any) -> Any:
-    """Write a pydantic model under its aliases, unless it says otherwise."""
-    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
+    return str(getattr(attribute, "alias", None) or attribute.name.lstrip("_"))
 
 
 _WRITERS_BY_SHAPE[:0] = [
-    (_has_any("model_dump"), _dump),
+    (_has_any("model_dump"), lambda value: value.model_dump(        # under its aliases, unless it says otherwise
+        mode="json", by_alias=getattr(value, "model_config", {}).get("serialize_by_alias", True))),
     (_has_any("__attrs_attrs__"),
      lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
     (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
@@ -4530,48 +4422,13 @@ _WRITERS_BY_SHAPE[:0] = [
 
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
-    try:
-        return dict((_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing))
-    except Exception:
-        pass                                        # on purpose: the search tells what is not found
+    """Give the annotations of a function or class."""
     hints = {}
     for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
-
-
-def _known_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations where all names are found, and none may mean a type parameter; else raise."""
-    owners = getattr(thing, "__mro__", (thing,))
-    texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
-    if texts and any(map(_type_parameters, owners)):
-        raise NameError
-    return typing.get_type_hints(thing, include_extras=True)
-
-
-_known_hints_of_class: Callable[[Any], dict[str, Any]] = functools.lru_cache(maxsize=512)(_known_hints)
-
-
-def _further_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
-    hints = _searched_hints(thing)
-    if isinstance(thing, type) and _is_further_class(thing):
-        meant = _meant_in(thing, {})
-        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
-        hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
-    return hints
-
-
-def _type_parameters(owner: Any) -> dict[str, Any]:
-    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in."""
-    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
-    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
-        around.append(getattr(around[-1], name, None))
-    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
-    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
 
 
 def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
@@ -4584,7 +4441,7 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    """Give what names may mean: in running functions, a closure, its module; type parameters (PEP 695) come first."""
     names: dict[str, Any] = {}
     frame: Any = sys._getframe()
     while frame:
@@ -4596,10 +4453,17 @@ def _names_for(owner: Any) -> dict[str, Any]:
         names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
     elif owner:
         names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    return names | _type_parameters(owner)
+    bound = getattr(owner, "__self__", None)
+    known = [getattr(thing, "__type_params__", ()) for thing in (bound, type(bound), owner)]
+    return names | {each.__name__: each for some in known if isinstance(some, tuple) for each in some}
 
 
-_FIND_HINTS.append(_further_hints)
+def _not_found(error: Any, args: Any, build: _Builder) -> _Form:
+    build.problems.append(build.place + _error_text(error))
+    return _Form({})
+
+
+_FIND_HINTS.append(_searched_hints)
 
 
 # --- generics
@@ -4642,20 +4506,23 @@ def _attribute_names(cls: Any) -> dict[str, str]:
     return {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())} | aliases
 
 
+def _is_further_class(head: Any) -> bool:
+    if not isinstance(head, type) or issubclass(head, enum.Enum):
+        return False
+    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
+    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
+
+
 def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
     cls = typing.get_origin(annotation) if args else annotation
     known, infos = dict(zip(getattr(cls, "__parameters__", ()), args)), getattr(cls, "__pydantic_fields__", {})
-    attributes = _attribute_names(cls)
 
     def make() -> _Form:
-        rows = []
-        for row in _fields_of(cls):
-            info = infos.get(attributes.get(row.name, row.name))
-            row.annotation = _filled(row.annotation, known)
-            if info:
-                row.default = info
-                _split_default(row)
-            rows.append(row)
+        hints, attributes, meant, rows = _hints_of(cls), _attribute_names(cls), _meant_in(cls, known), []
+        for each in _fields_of(cls):
+            name = attributes.get(each.name, each.name)
+            filled = _filled(hints.get(name, each.annotation), meant.get(name, known))
+            rows.append(_Field(each.name, filled, infos.get(name, each.default)))
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -4676,12 +4543,6 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
             place.setdefault("additionalProperties", False)
         return place
 
-    def read(value: Any) -> Any:
-        try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
-        except Exception as error:
-            raise _refused_by(error) from None
-
     def make() -> _Form:
         try:
             schema = cls.model_json_schema()
@@ -4690,21 +4551,15 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
         for name, definition in schema.pop("$defs", {}).items():
             build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
         build.foreign = True
-        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
+        return _Form(_map_schema(schema, adopt),        # read as JSON: strict models read it, too
+                     lambda value: _made(cls.model_validate_json, _write_json(value)), cls.__hash__ is not None)
     return build.named(cls, cls.__name__, make)
-
-
-@functools.lru_cache(maxsize=512)
-def _is_further_class(head: Any) -> bool:
-    if not isinstance(head, type) or issubclass(head, enum.Enum):
-        return False
-    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
-    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
 
 
 _ROWS_BY_SHAPE[:0] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)),
      lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
+    (lambda head: isinstance(head, Exception), _not_found),
     (lambda head: isinstance(head, typing.TypeVar),
      lambda given, args, build: _union_of(map(build.form, _stands_for(given)), build)),
     (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
@@ -4735,7 +4590,6 @@ _SPELLED.update({
     "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
     "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
 })
-_ROWS.update(dict.fromkeys(_SPELLED, _spelled))
 _WRITERS_BY_SHAPE[:0] = [
     (_is_any("datetime.timedelta"), _duration_text), (_is_any("fractions.Fraction", "ipaddress._IPAddressBase"), str)]
 
@@ -4763,17 +4617,13 @@ def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Reader:
 
 
 def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
-    if not args or args[0] is str:
+    if not args or args[0] in (str, Any):
         return _mapping(annotation, args, build)
-    key, item = build.form(args[0]), build.form(args[1])
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
-    read_key = key.read
-    if key.schema not in ({}, {"type": "string"}):
-        key = build.hashed(key, annotation)
-        read_key = _reads_key(key, build.definitions)
-        wires = key.schema.get("enum", ())
-        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
-        schema.update({"propertyNames": dict(names)} if names else {})
+    key, item = build.hashed(build.form(args[0]), annotation), build.form(args[1])
+    wires, read_key = key.schema.get("enum", ()), _reads_key(key, build.definitions)
+    names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
+    schema = {"type": "object", "additionalProperties": item.schema or True,
+              **({"propertyNames": dict(names)} if names not in ({}, {"type": "string"}) else {})}
 
     def read(value: Any) -> Any:
         readers = [read_key] * len(value) + [item.read] * len(value)
@@ -4787,8 +4637,8 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form(schema, read, hashable=False)
 
 
-_ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
-                           _mapping_by_keys))
+_ROWS.update(dict.fromkeys(_SPELLED, _spelled) | dict.fromkeys(
+    ("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping_by_keys))
 
 
 # ---------------------------------------------------------------------------
@@ -4797,31 +4647,30 @@ _ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collect
 # ---------------------------------------------------------------------------
 def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
-    properties = contract.get("properties")
+    properties, readers = contract.get("properties"), {}
     complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
     _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
-    readers = {}
     for each in takes.offered:
-        try:
+        with contextlib.suppress(ToolDefinitionError):      # the contract says what comes, not the annotation
             form = _form_of(each.annotation)
-        except ToolDefinitionError:
-            continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _as_it_is:
-            fits = _fits(form.schema, {})
-            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
+            readers[each.name] = functools.partial(_read_if, _fits(form.schema, {}), form.read)
     return dict(contract), _reads_fields(readers)
 
 
-def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+def _read_if(fits: Callable[[Any], bool], read: _Reader, value: Any) -> Any:
+    return read(value) if fits(value) else value
+
+
+def _from_class(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(cls)
+    form = build.form(given if isinstance(typing.get_origin(given) or given, type) else Any)
     schema = build.finish(form.schema)
     if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
         schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
     if "properties" not in schema:
-        return _not_taken(cls, takes, build)
-    names: list[str] = list(getattr(cls, "model_fields", schema["properties"]))
-    attributes = _attribute_names(cls)
+        build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
+    names: list[str] = list(getattr(given, "model_fields", schema.get("properties", ())))
+    attributes = _attribute_names(given)
     _check_names(names, True, takes, build)
 
     def read(arguments: Any) -> Any:
@@ -4831,12 +4680,6 @@ def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any
         further = getattr(made, "model_extra", None) if takes.rest else None
         return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
     return schema, read
-
-
-def _not_taken(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
-    _check_names((), True, takes, build)
-    return {}, _as_it_is
 
 
 def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
@@ -4852,11 +4695,7 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-_PARAMETERS[:] = [
-    (lambda given: isinstance(given, Mapping), _from_contract),
-    (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class),
-    (lambda given: True, _not_taken),
-]
+_PARAMETERS.extend([(lambda given: isinstance(given, Mapping), _from_contract), (lambda given: True, _from_class)])
 
 
 # ---------------------------------------------------------------------------
@@ -5472,19 +5311,17 @@ def _is_whole(arguments: Any) -> bool:
 
 def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    said, call_id, index = {**(entry.get("function") or {})}, str(entry.get("id") or ""), entry.get("index")
-    name, arguments = said.get("name") or "", said.get("arguments")
+    function, call_id, index = entry.pop("function", None) or {}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = function.get("name") or "", function.get("arguments")
     call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
         call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    said["name"] = known["name"] + (name if name != known["name"] else "")
-    if known["arguments"] == arguments and _is_whole(arguments):            # some say all of them again at the end
-        said["arguments"] = None
-    elif _says_nothing(known["arguments"]) and not _says_nothing(arguments):
-        known["arguments"] = None
-    call.update(_added(call, {**entry, "function": said, "id": call["id"] or call_id, "index": call["index"]}))
+    said = {"name": known["name"] + (name if name != known["name"] else ""),
+            "arguments": _more_arguments(known["arguments"], arguments)}
+    call.update(_added(call, {**entry, "id": call["id"] or call_id, "index": call["index"]}),
+                function=_added(known, function) | said)
 
 
 def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
@@ -5508,6 +5345,15 @@ def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
     repeated = bool(known) and function.get("arguments") in ("{}", arguments)
     ended = _is_whole(function.get("arguments")) and not repeated and (arguments or name != function["name"])
     return None if ended else call
+
+
+def _more_arguments(known: Any, new: Any) -> Any:
+    """Join arguments: text to text; an object stays one, as it has to go back. Some say all again at the end."""
+    if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
+        return known
+    if not known or (_says_nothing(known) and not _says_nothing(new)):
+        return new
+    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
 
 
 # --- the other APIs
@@ -5645,10 +5491,9 @@ def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
-        names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-        tools = ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
-        self.register_all(tools, replace=replace)
-        return tools
+        named = [_renamed(tool, name=_legal_name(_in_namespace(namespace, tool.name))) for tool in tools]
+        self.register_all(named, replace=replace)
+        return ToolList(named, tools.refused)
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
     return register_from
 
@@ -5767,7 +5612,7 @@ def _langchain_parameters(tool: Any) -> dict[str, Any]:
 def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
     func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
-    hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    hints, fields = _hints_of(func), getattr(tool.get_input_schema(), "model_fields", {})
     signature = _caught(inspect.signature, func).value or inspect.Signature()       # a builtin may have none
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
             for name, parameter in signature.parameters.items()]
@@ -5786,13 +5631,11 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
     as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
-    runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
         call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
         arguments.update(dict.fromkeys(ids, call_id))
-        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
-        return call if as_message else arguments
+        return {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments} if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
         try:
@@ -5803,8 +5646,8 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
 
     def invoke(**arguments: Any) -> Any:
         outcome = _caught(tool.invoke, given(arguments))
-        return _langchain_answer(outcome.error or outcome.value)
-    is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
+        return _langchain_answer(outcome.value if outcome.error is None else outcome.error)
+    is_sync = getattr(tool, "coroutine", None) is None and type(tool)._arun.__module__.startswith("langchain_core.")
     return invoke if is_sync else ainvoke
 
 
@@ -5818,11 +5661,12 @@ def _langchain_answer(value: Any) -> Any:
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
-    blocks = [value.content] if isinstance(value.content, str) else value.content
+    message: Any = value
+    blocks = [message.content] if isinstance(message.content, str) else message.content
     text = "\n".join(block if isinstance(block, str) else block.get("text") or _write_json(block) for block in blocks)
-    if value.status == "error":
+    if message.status == "error":
         raise ToolError(text)
-    return Answer(text, value.content if value.artifact is None else value.artifact)
+    return Answer(text, message.content if message.artifact is None else message.artifact)
 
 
 def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
@@ -5934,9 +5778,9 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
     url = proxies.get(scheme) or proxies.get("all") or ""
     if not url or any(proxy_bypass_environment(name, proxies) for name in (target.name, target.host)):
         return None, {}
-    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@]*?)(:.*)?@)?([^@/]+)/?", url)
+    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@/:]*)(:[^@/]*)?@)?([^@/]+)/?", url)
     if parts is None:
-        raise HttpError(f"{scheme.upper()}_PROXY: must be like http://user:password@host:port (for {target.origin})")
+        raise HttpError(f"{target.origin}: its proxy must be like http://user:password@host:port (see the environment)")
     login = b64encode(unquote((parts[1] or "") + (parts[2] or ":")).encode()).decode()
     return _Target(f"http://{parts[3]}"), {} if parts[1] is None else {"proxy-authorization": f"Basic {login}"}
 
@@ -6149,7 +5993,6 @@ _MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
-_IN_BRACES = r"\{([^{}]+)\}"
 _BODY = " body"                             # where a field of it goes; on purpose no parameter's `in`
 _Object = Mapping[str, Any]                 # as it stands in the document
 _Pairs = list[tuple[str, str]]              # names and encoded texts
@@ -6163,25 +6006,24 @@ def _reading() -> Iterator[None]:
     except ToolRegError:
         raise
     except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from error
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
                   auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
-                  exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
-                  timeout: float | None = 30) -> ToolList:
+                  exclude: Iterable[str] = (), timeout: float | None = 30) -> ToolList:
     """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
 
-    `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
-    request · `auth`: security scheme -> key, token or (user, password) · `include`, `exclude`: operationIds, tags,
-    methods, or paths with * · `resources`: URI -> document, for references to other documents, which are never fetched.
+    `spec`: a dict, its JSON text, a path or a URL; other documents that it refers to are not read · `base_url`: instead
+    of the servers it names · `headers`: for every request · `auth`: security scheme -> key, token or (user, password) ·
+    `include`, `exclude`: operationIds, tags, methods, or paths with *.
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
     with _reading():
-        api = _Document(*_openapi_document(spec, timeout), resources or {})
-        client = _Client(api, base_url, headers or {}, auth or {}, timeout)
-        operations = _operations(api, client, include, exclude)
+        root, uri = _openapi_document(spec, timeout)
+        client = _Client(root, uri, base_url, headers or {}, auth or {}, timeout)
+        operations = _operations(_Schemas(root), client, include, exclude)
     tools = _make_tools("OpenAPI", operations)
     unsent = client.credentials.keys() - client.sent
     if unsent:
@@ -6206,51 +6048,46 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
             raise response.error()
         document, uri = response.text_of(response.read()), response.target.origin + response.target.path
     elif not isinstance(spec, Mapping) and not (isinstance(spec, str) and re.match(r"\s*\{|.*\n", spec)):
-        try:
-            with open(os.fspath(spec), encoding="utf-8-sig") as file:
-                document = file.read()
-        except (OSError, ValueError, TypeError) as error:
-            raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
+        with open(os.fspath(spec), encoding="utf-8-sig") as file:
+            document = file.read()
     try:
-        document = document if isinstance(document, Mapping) else _read_json(document)
+        said = document if isinstance(document, Mapping) else _read_json(document)
     except ValueError as fault:
         raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
-    said = document if isinstance(document, Mapping) else {}
+    said = said if isinstance(said, Mapping) else {}
     version = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
     if not re.match(r'Swagger 2\.|"?3\.[012](?![0-9])', version):
         raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {version})")
-    return _from_swagger(said) if "swagger" in said else said, uri
+    if "swagger" in said:                   # said as OpenAPI 3; definitions stay where references to them lead
+        schemes, path = _part(said, "schemes", list), said.get("basePath") or "/"
+        scheme = "http" if "http" in schemes and "https" not in schemes else "https"
+        said = {**said, "servers": [{"url": f"{scheme}://{said['host']}{path}" if said.get("host") else path}],
+                "components": {"schemas": said.get("definitions"), "securitySchemes": said.get("securityDefinitions")}}
+    return said, uri
 
 
-# --- Swagger 2.0, said as OpenAPI 3; definitions stay where they are, so references to them lead there
-_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}
-
-
-def _from_swagger(old: _Object) -> dict[str, Any]:
-    schemes, path = _part(old, "schemes", list), old.get("basePath") or "/"
-    scheme = "http" if "http" in schemes and "https" not in schemes else "https"
-    return {**old, "servers": [{"url": f"{scheme}://{old['host']}{path}" if old.get("host") else path}],
-            "components": {"schemas": old.get("definitions"), "securitySchemes": old.get("securityDefinitions")}}
+_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}        # Swagger's words
 
 
 def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], Any]:
-    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body)."""
-    given = [{"schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
-              "style": _COLLECTIONS.get(each.get("collectionFormat", "")),
-              "explode": each.get("collectionFormat") == "multi"} for each in parameters]
-    bodies = [each for each in given if each["in"] == "body"]
+    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body) of OpenAPI 3."""
+    given: list[_Object] = [{
+        "schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
+        "style": _COLLECTIONS.get(each.get("collectionFormat", "")), "explode": each.get("collectionFormat") == "multi"}
+        for each in parameters]
+    body = next((each for each in given if each["in"] == "body"), None)
     fields = {each["name"]: each for each in given if each["in"] == "formData"}
     media_types = _part(node, "consumes", list) or _part(root, "consumes", list) or ["application/json"]
     if fields:
         has_file = any(each.get("type") == "file" for each in fields.values())
-        forms = {_kind_of(each) for each in media_types} & {"form", "parts"}
-        media_types = ["multipart/form-data" if has_file or forms == {"parts"} else "application/x-www-form-urlencoded"]
+        is_parts = has_file or {_kind_of(each) for each in media_types} & {"form", "parts"} == {"parts"}
+        media_types = ["multipart/form-data" if is_parts else "application/x-www-form-urlencoded"]
         needed = [name for name in fields if fields[name].get("required") is True]
-        bodies = [{"required": bool(needed), "encoding": fields, "schema": {
-            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
-    return ([each for each in given if each["in"] not in ("body", "formData")],
-            {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])} if bodies else None)
+        body = {"required": bool(needed), "encoding": fields, "schema": {
+            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}
+    others = [each for each in given if each["in"] not in ("body", "formData")]
+    return others, body and {**body, "content": dict.fromkeys(media_types, body)}
 
 
 # --- schemas: OpenAPI's, said in JSON Schema 2020-12
@@ -6270,8 +6107,11 @@ _SAID |= {each: _FORMS[form] for form, more in {
     _SCHEMA: "if then else contains unevaluatedItems unevaluatedProperties", _COUNT: "minContains maxContains",
     "an object": "dependentSchemas dependentRequired", _TEXT: "description contentEncoding contentMediaType",
     "an array": "examples", "any value": "default"}.items() for each in more.split()}
-_SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True}
-_UNSAID = {each: f"a schema with {each} is not supported" for each in ("$recursiveRef", "$dynamicRef")}
+_SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True,
+          "patternProperties": lambda argument: isinstance(argument, dict) and all(map(_can_be_said, argument)),
+          "properties": lambda argument: argument and isinstance(argument, dict),
+          "required": lambda argument: argument and _FORMS[_DIFFERENT](argument)}
+_UNSAID = {"$dynamicRef": "a schema with $dynamicRef is not supported"}
 if Validator.compiler is _Compiler:         # a copy without the chapter schema
     _UNSAID |= {each: str(_needs_chapter(each)) for each in _SAID.keys() - _KEYWORDS if each in _CHAPTER_OF}
 
@@ -6287,97 +6127,93 @@ def _modern(schema: _Object) -> dict[str, Any]:
     return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
-def _absolute(node: Any, uri: str) -> Any:
-    """Copy a document with its references spelled in full."""
-    from urllib.parse import urljoin
-    if isinstance(node, Mapping):
-        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
-                for key, each in node.items()}
-    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
+class _Schemas:
+    """Say the schemas of a description in JSON Schema; nothing is copied that nobody uses."""
 
-
-class _Document:
-    """Hold a description, of which nothing is copied that nobody uses, and say its schemas in JSON Schema."""
-
-    def __init__(self, root: _Object, uri: str, resources: Mapping[str, Any]) -> None:
-        from urllib.parse import urljoin
-        others = {urljoin(uri, key): document for key, document in resources.items()}
-        self.root, self.uri = root, uri
-        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
-        self.home = "#/definitions/" if "swagger" in root else "#/components/schemas/"
-        self._inline: dict[str, str] = {}                   # the JSON text of a schema -> a reference of our own
-        self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
-        self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
-        self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
-        self._extending: dict[str, list[str]] = {}          # a reference -> those to what extends it by an allOf
-        for name, schema in _part(_part(root, "components", dict), "schemas", dict).items():
-            for part in _part(schema, "allOf", list):
-                self._extending.setdefault(_part(part, "$ref", str), []).append(self.home + name)
+    def __init__(self, root: _Object) -> None:
+        self.root, self.home = root, "#/definitions/" if "swagger" in root else "#/components/schemas/"
+        self.shared: dict[frozenset[str], dict[str, Any]] = {}      # names -> their $defs, for all that need the same
+        self.definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
+        self._needed: dict[str, set[str]] = {}              # the same -> all names that are needed with it
+        self._references: dict[str, str] = {}               # the same -> what it stands for
+        self._inline: dict[str, Any] = {}                   # a reference of our own -> its schema
+        self._inside = ""                                   # the reference to the definition that is being said
+        self._flat: dict[int, tuple[Any, dict[str, Any]]] = {}          # the id of a schema -> (it, what it comes to)
 
     def target(self, reference: str) -> Any:
-        from urllib.parse import urljoin
-        uri, _, pointer = urljoin(self.uri, reference).partition("#")
-        if uri not in self.documents:
-            raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
-        try:
-            if not pointer.startswith("/") and (uri == self.uri or pointer):    # all of a description is no schema
-                raise LookupError(pointer)
-            return _pointer(self.documents[uri], f"#{pointer}")
-        except LookupError:
-            raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
+        if reference in self._inline:
+            return self._inline[reference]
+        with contextlib.suppress(LookupError):
+            if reference.startswith("#/"):  # all of a description is no schema
+                return _pointer(self.root, reference)
+        raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere (other documents are not read)")
 
     def follow(self, node: Any) -> Any:
         """Give what a chain of references leads to."""
         for _ in range(MAX_DEPTH):
-            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+            if not _part(node, "$ref", str):
                 return node
             node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def parts_of(self, schema: Any, words: Iterable[str] = ("allOf",), seen: set[int] | None = None) -> list[_Object]:
-        """Give all that judges a value, each once: what it refers to, what stands under the words, and last itself."""
-        seen = set() if seen is None else seen
-        if not isinstance(schema, Mapping) or id(schema) in seen:
-            return []
-        seen.add(id(schema))
-        inner = [self.target(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
-        for found in [schema[word] for word in words if word in schema]:
-            inner += found if isinstance(found, list) else [found]
-        return [*(part for each in inner for part in self.parts_of(each, words, seen)), schema]
+    def flat(self, schema: Any, around: frozenset[int] = frozenset()) -> Any:
+        """Say as one what a schema refers to, what it has under allOf, and itself: open for what each of them adds."""
+        inner = [self.target(schema["$ref"])] if _part(schema, "$ref", str) else []
+        inner += _part(schema, "allOf", list)
+        if not inner or id(schema) in around:
+            return {} if inner or not isinstance(schema, Mapping) else schema
+        if id(schema) not in self._flat:
+            own = {word: schema[word] for word in schema if word not in ("$ref", "allOf")}
+            flat, properties, required = dict[str, Any](), dict[str, Any](), list[Any]()
+            for part in [*(self.flat(each, around | {id(schema)}) for each in inner), own]:
+                for name, each in _part(part, "properties", dict).items():
+                    properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
+                required += _part(part, "required", list)
+                rest = {word: part[word] for word in part if word not in ("properties", "required")
+                        and (part[word] is not False or part is own)}       # that a part is closed is not ours
+                clashes = any(flat.get(word, rest[word]) != rest[word] for word in rest.keys() & _KEYWORDS.keys())
+                flat |= {"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest
+            flat |= {"properties": properties, "required": required}
+            self._flat[id(schema)] = schema, flat
+        return self._flat[id(schema)][1]
 
-    def is_read_only(self, schema: Any) -> bool:
-        try:
-            return any(part.get("readOnly") is True for part in self.parts_of(schema))
-        except ToolDefinitionError:         # told where the schema is said
-            return False
+    def asked(self, schema: _Object) -> _Object:
+        """Leave out the properties that are read-only."""
+        properties, hidden = {**_part(schema, "properties", dict)}, set[str]()
+        for name, each in [*properties.items()]:
+            with contextlib.suppress(ToolDefinitionError):      # told where the schema is said
+                if self.flat(each).get("readOnly") is True:
+                    hidden.add(name)
+                    del properties[name]
+        required = [name for name in dict.fromkeys(_part(schema, "required", list)) if name not in hidden]
+        return {**schema, "properties": properties, "required": required}
 
     def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
         """Say a schema as requests want it; `used` collects the names in $defs, `reference` leads to a definition."""
         if not isinstance(schema, Mapping):
             return schema is not False
-        faults = [_UNSAID[word] for word in schema if word in _UNSAID]
-        if faults:
-            raise ToolDefinitionError(faults[0])
+        for word in schema.keys() & _UNSAID.keys():
+            raise ToolDefinitionError(_UNSAID[word])
         branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
         extends = len(branches) > 1 or (branches and reference) or (own and (branches or "$ref" in schema))
         text = json.dumps(schema, default=str) if extends and not reference else ""
         if '"$ref"' in text:                # it may hold itself, which only a definition can say
-            return {"$ref": self._named(self._place_of(schema, text), used)}
-        own_kinds = reference if "discriminator" in schema else ""
-        schema = self._merged(self.parts_of(schema) if extends else [schema]) if own or extends else schema
-        schema, teller, kinds = self._kinds(schema, own_kinds)
+            base = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[0]
+            self._inline[f"{text}/{base}_extended"] = schema
+            return self._named(f"{text}/{base}_extended", used)
+        is_base = "discriminator" in schema
+        schema = self.flat(schema) if extends else schema
+        schema, kinds = self._kinds(self.asked(schema), reference if is_base else "", used)
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
-            if word == "$ref":
-                said[word] = self._named(argument, used)
-            elif word == "properties":
+            if word == "properties":
                 said[word] = self._properties(argument, _part(schema, "required", list), used)
-            elif word == "patternProperties":
-                said[word] = {each: self.said(sub, used) for each, sub in argument.items() if _can_be_said(each)}
             else:
                 said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
+        if {"$ref", "$recursiveRef"} & schema.keys():
+            said |= self._named(str(schema.get("$ref", self._inside)), used)
         if kinds:
-            said["anyOf"] = [self._kind(each, self.said(each, used), teller, values) for each, values in kinds]
+            said["anyOf"] = kinds
         if said.get("format") == "binary":
             said = {"description": "the file's text", **said}
             del said["format"]
@@ -6396,156 +6232,124 @@ class _Document:
                     raise
         return kept
 
-    def _place_of(self, schema: _Object, text: str) -> str:
-        """Give a reference to a schema that stands nowhere else, named after what it extends."""
-        base, = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[:1] or [""]
-        reference = self._inline.setdefault(text, f"inline:/{len(self._inline)}/{base}_extended")
-        self.documents[reference] = schema
-        return reference
-
-    def _merged(self, parts: list[_Object]) -> _Object:
-        """Say what extends others by allOf as one schema, open for what each part adds, without what is read-only."""
-        merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
-        for part in parts:
-            for name, each in _part(part, "properties", dict).items():
-                properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
-            required += _part(part, "required", list)
-            rest = {word: argument for word, argument in part.items()
-                    if word not in ("$ref", "allOf", "properties", "required")
-                    and (argument is not False or part is parts[-1])}   # that a part is closed is not ours
-            if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
-                merged |= rest
-            else:
-                others.append(rest)
-        hidden = {name for name, each in properties.items() if self.is_read_only(each)}
-        if properties:
-            merged["properties"] = {name: each for name, each in properties.items() if name not in hidden}
-        if required:
-            wanted = (name for name in required if isinstance(name, str) and name not in hidden)
-            merged["required"] = [*dict.fromkeys(wanted)]
-        return {**merged, "allOf": others}
-
     # --- kinds of one thing, which a property tells apart
-    def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
-        """Give (a schema without its kinds, the property that tells them apart, each kind with its values)."""
-        told, found = schema.get("discriminator"), [reference]
+    def _kinds(self, schema: _Object, reference: str, used: list[str]) -> tuple[_Object, list[Any]]:
+        """Give (a schema without its kinds, each kind with the values of a property that mean it)."""
+        told, choices = schema.get("discriminator"), _part(schema, "oneOf", list) or _part(schema, "anyOf", list)
         teller = told if isinstance(told, str) else _part(told, "propertyName", str)
-        choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
-        if not teller or len(choices) > 1 or not (choices or reference):
-            return schema, "", []
+        if not teller or not (choices or reference):
+            return schema, []
         mapping = {value: each if re.search("[/#]", each) else self.home + each
                    for value, each in _part(told, "mapping", dict).items()}
-        for each in found if not choices and not mapping else ():       # it grows meanwhile
-            found += [kind for kind in self._extending.get(each, ()) if kind not in found]
-        mapping = mapping or {each.rpartition("/")[2]: each for each in found[len(found) < 2:]}
-        bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
-        kinds = {each: [value for value in mapping if mapping[value] == each] for each in mapping.values()}
-        if choices:                         # a value may fit several branches of oneOf until the property is read
-            return bare, teller, [(each, kinds.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
-        rows = [(bare if each == reference else {"$ref": each}, values) for each, values in kinds.items()]
-        return {} if rows else schema, teller, rows
+        bare: _Object = {word: schema[word] for word in schema if word not in ("discriminator", "oneOf", "anyOf")}
+        rows = [(_part(each, "$ref", str), each) for each in choices]
+        if not choices:
+            family, schemas = [reference], _part(_part(self.root, "components", dict), "schemas", dict)
+            for each in family:             # it grows meanwhile
+                family += [self.home + name for name, kind in schemas.items() if self.home + name not in family
+                           and each in [_part(part, "$ref", str) for part in _part(kind, "allOf", list)]]
+            mapping = mapping or {each.rpartition("/")[2]: each for each in family[len(family) < 2:]}
+            rows = [(each, bare if each == reference else {"$ref": each}) for each in dict.fromkeys(mapping.values())]
+            bare = {} if rows else schema
+        return bare, [self._kind(each, teller, [value for value in mapping if mapping[value] == target], used)
+                      for target, each in rows]
 
-    def _kind(self, schema: Any, said: Any, teller: str, values: list[str]) -> Any:
-        """Add the values that mean a kind, unless it says others itself."""
-        own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
-               for each in [_part(_part(part, "properties", dict), teller, dict)] if {"enum", "const"} & each.keys()]
-        values = [value for value in values if all(value in each for each in own)]
+    def _kind(self, schema: Any, teller: str, values: list[str], used: list[str]) -> Any:
+        """Say a kind, with the values that mean it unless it says others itself."""
+        said, own = self.said(schema, used), _part(_part(self.flat(schema), "properties", dict), teller, dict)
+        values = [value for value in values if value in own.get("enum", [own.get("const", value)])]
         if not values or not isinstance(said, dict):
             return said
         return {**said, "properties": {**said.get("properties", {}), teller: {"enum": values}},
                 "required": [*dict.fromkeys([*said.get("required", ()), teller])]}
 
     # --- definitions
-    def _named(self, reference: str, used: list[str]) -> str:
+    def _named(self, reference: str, used: list[str]) -> dict[str, str]:
         self.target(reference)              # or it leads nowhere
         name = _legal_name(reference.rpartition("/")[2])
         if self._references.setdefault(name, reference) != reference:
             name = _legal_name(reference, distinct=True)
             self._references[name] = reference
         used.append(name)
-        return f"#/$defs/{name}"
+        return {"$ref": f"#/$defs/{name}"}
 
-    def definitions_of(self, *used: str) -> dict[str, Any]:
-        """Give the $defs that are needed where some are used; what needs the same shares it."""
-        found, known, waiting = dict[str, Any](), dict[str, Any](), [*used]
-        users: dict[str, list[str]] = {}
-        for name in waiting:                # it grows meanwhile
-            if name in self._needed and name not in known:
-                needed = self._needed[name]
-                known = needed if known.keys() <= needed.keys() else {**known, **needed}
-            elif name not in known and name not in found:
-                found[name], names = self._definition(name)
-                waiting += names
-                for each in names:
-                    users.setdefault(each, []).append(name)
-        needed = known if found.keys() <= known.keys() else {**known, **found}
-        if found and len({*waiting}) < len(waiting):    # a way may lead back: whether that ends is to be known now
-            Validator({"allOf": [{"$ref": f"#/$defs/{name}"} for name in used], "$defs": needed})
-        ring = [*used] if len(used) == 1 else []        # all from which a way leads back need the same
-        for name in ring:
-            if name not in self._needed:
-                self._needed[name] = needed
-                ring += users.get(name, ())
-        return needed
+    def complete(self, schema: Any) -> tuple[Any, set[str]]:
+        """Give (a schema, said, the names of all definitions that it needs)."""
+        self._inside, names = "", list[str]()
+        said = self.said(schema, names)
+        return said, set[str]().union(*map(self._needed_with, names))
 
-    def _definition(self, name: str) -> tuple[Any, list[str]]:
-        """Give (a definition, the names in it)."""
-        if name not in self._definitions:
-            used, reference = list[str](), self._references[name]
-            schema, itself = self.target(reference), f'"$ref": {json.dumps(reference)}'
-            if _part(schema, "$recursiveAnchor", bool):
-                schema = json.loads(json.dumps(schema, default=str).replace('"$recursiveRef": "#"', itself))
-            self._definitions[name] = self.said(schema, used, reference), used
-        return self._definitions[name]
+    def _needed_with(self, name: str) -> set[str]:
+        """Give the names of all definitions that one needs, itself too; those that lead to each other share them."""
+        waiting, needed, users, new = [name], set[str](), dict[str, list[str]](), dict[str, tuple[Any, list[str]]]()
+        for each in waiting if name not in self._needed else ():        # it grows meanwhile
+            if each in self._needed:
+                needed |= self._needed[each]
+            elif each not in needed:
+                needed.add(each)
+                if each not in self.definitions:
+                    inner, self._inside = list[str](), self._references[each]
+                    new[each] = self.said(self.target(self._inside), inner, self._inside), inner
+                waiting += (new.get(each) or self.definitions[each])[1]
+                for one in (new.get(each) or self.definitions[each])[1]:
+                    users.setdefault(one, []).append(each)
+        if new:                             # a way may lead back: that it ends is to be known now
+            Validator({"$defs": {**dict.fromkeys(needed, True), **{each: new[each][0] for each in new}}})
+        self.definitions |= new
+        ring = [name]                       # all from which a way leads back need the same
+        for each in ring:
+            if each not in self._needed:
+                self._needed[each] = needed
+                ring += users.get(each, ())
+        return self._needed[name]
 
 
 # --- what the program gives to every request
 class _Client:
-    def __init__(self, api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
+    def __init__(self, root: _Object, uri: str, base_url: str | None, headers: Mapping[str, str], auth: Any,
                  timeout: float | None) -> None:
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        if base_url is not None and _Target(base_url) and not set("?#{").isdisjoint(base_url):
-            raise ToolDefinitionError("base_url: takes no query, fragment or variable")
-        self.uri, self.base_url, self.headers, self.timeout = api.uri, base_url, _headers_of(headers, {}), timeout
-        nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
-        schemes = {name: api.follow(nodes[name]) for name in nodes}
+        self.uri, self.headers, self.timeout = uri, _headers_of(headers, {}), timeout
+        self.servers = None if base_url is None else [{"url": base_url}]
+        schemes = _part(_part(root, "components", dict), "securitySchemes", dict)
         self.credentials = {name: self._credential(name, schemes.get(name), auth[name]) for name in auth}
         self.sent: set[str] = set()         # the names of those that some operation sends
-        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        own = (*self.headers, *_OWN_HEADERS, "accept", "content-type", "authorization")
+        self.hidden = {("header", name) for name in own}
         self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
 
-    def _credential(self, name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-        """Give (where it goes, its name there, the text)."""
+    def _credential(self, name: str, scheme: _Object | None, secret: Any) -> tuple[_Place, str]:
+        """Give (where it goes, the text)."""
         from base64 import b64encode
         secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-        if scheme is None:
-            raise ToolDefinitionError(f"auth: {_shown(name)} is no security scheme of the document")
-        if not isinstance(secret, str):
-            raise ToolDefinitionError(f"auth: {_shown(name)} must be text (got {type(secret).__name__})")
+        if scheme is None or not isinstance(secret, str):
+            raise ToolDefinitionError(f"auth: {_shown(name)} must be a security scheme of the document, with text")
         kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+        words = {"basic": "Basic", "http basic": "Basic",               # Swagger's word, and OpenAPI's
+                 "http bearer": "Bearer", "oauth2": "Bearer", "openidconnect": "Bearer"}
         if kind in ("apikey header", "apikey query", "apikey cookie"):
-            return scheme["in"], scheme["name"], secret
-        if kind in ("basic", "http basic"):             # Swagger's word, and OpenAPI's
-            return "header", "authorization", f"Basic {b64encode(secret.encode()).decode()}"
-        if kind in ("http bearer", "oauth2", "openidconnect"):
-            return "header", "authorization", f"Bearer {secret}"
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+            return _Place(scheme["in"], scheme["name"], True, {}, {}), secret
+        if kind not in words:
+            raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+        secret = b64encode(secret.encode()).decode() if words[kind] == "Basic" else secret
+        return _Place("header", "authorization", True, {}, {}), f"{words[kind]} {secret}"
 
     def base_for(self, servers: Iterable[_Object]) -> str:
-        """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
+        """Give the first server that has a whole URL, if only beside the document's; else nothing."""
         from urllib.parse import urljoin
-        urls = [] if self.base_url is None else [self.base_url]
-        for server in servers:
-            url = _part(server, "url", str)
+        for server in self.servers or servers:
+            url = str(_part(server, "url", str))
             for name, variable in _part(server, "variables", dict).items():
                 url = url.replace(f"{{{name}}}", str(variable.get("default", *_part(variable, "enum", list)[:1])))
-            urls.append(urljoin(self.uri, url))
-        return next((url.rstrip("/") for url in urls if re.match("https?://[^?#{]+$", url)), "")
+            url = urljoin(self.uri, url)
+            if re.match("https?://[^?#{@]+$", url):
+                return url.rstrip("/")
+        return ""
 
 
 # --- which operations there are
-def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
+def _operations(api: _Schemas, client: _Client, include: Iterable[str] | None,
                 exclude: Iterable[str]) -> list[tuple[str, Callable[[str], Tool]]]:
     """Give (the name that it wishes for, what makes its tool) for each operation that was chosen."""
     found: dict[str, _Operation] = {}
@@ -6554,81 +6358,87 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
             item = {} if str(key).startswith("x-") else api.follow(given)
         except ToolDefinitionError:
             item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
-        item = item if isinstance(item, Mapping) else {}
-        nodes = {method.upper(): item.get(method) for method in _METHODS}
+        nodes = {method.upper(): item.get(method) for method in _METHODS if isinstance(item, Mapping)}
         for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if isinstance(node, Mapping) and method not in ("TRACE", "OPTIONS"):
                 wished = str(node.get("operationId") or "")
                 wished = wished if wished and wished not in found else f"{method.lower()} {key}"
-                found[wished] = _Operation(api.root, client, method, str(key), item, node)
+                found[wished] = _Operation(api, client, method, str(key), item, node)
     chosen = set(found) if include is None else _meant_by(found, "include", include)
     chosen -= _meant_by(found, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
     if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
-    plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
-    twice = {name for name, after in zip(plain, plain[1:]) if name == after}
-    return [(wished, functools.partial(each.tool, api, _legal_name(wished, _legal_name(wished) in twice - {wished})))
-            for wished, each in found.items() if wished in chosen]
+    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
+    return [(wished, functools.partial(each.tool, _legal_name(wished, name != wished and plain.count(name) > 1)))
+            for (wished, each), name in zip(found.items(), plain) if wished in chosen]
 
 
 def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
     """Give the operations that an option means by their ids, tags, methods, or paths with *."""
-    import difflib
     chosen: set[str] = set()
     words = {wished: {wished, *each.words} for wished, each in operations.items()}
     for word in [wanted] if isinstance(wanted, str) else wanted:
         fits = re.compile(".*".join(map(re.escape, word.split("*")))).fullmatch
         hits = {wished for wished, own in words.items() if any(map(fits, own))}
         if not hits:
-            folded = {each.lower(): each for each in sorted(set().union(*words.values()), reverse=True)}
-            near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
-            raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
-                                      + (f" (near: {_listed(near)})" if near else ""))
+            there = _listed(_nearest_first(word, sorted(set().union(*words.values()))))
+            raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}= "
+                                      f"(there are: {there})")
         chosen |= hits
     return chosen
 
 
-# --- how an argument is written: as pairs of a name and an encoded text
-def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
-    """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
-    def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-        is_object = isinstance(value, dict)
-        items = value.items() if is_object else [(name, each) for each in (value if type(value) is list else [value])]
-        pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or not is_object]
-        equals = "=" if explode else between
-        texts = [f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs]
-        return pairs if explode and may_explode else [(name, between.join(texts))]
-    return write
-
-
-def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-    """Write a[b][0]=value for each value in objects and lists that is none itself."""
-    if not isinstance(value, (dict, list)):
-        return [] if value is None else [(name, encode(_as_text(value)))]
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    return [pair for key, each in items for pair in _nested(f"{name}[{key}]", each, explode, encode)]
-
-
-_STYLES: dict[str, Callable[..., _Pairs]] = {
-    "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
-    "pipeDelimited": _separated("%7C"), "tsv": _separated("%09"), "deepObject": _nested,
-    "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
+# --- how an argument is written
 # where an argument goes -> the styles that can be written there, the usual one first
-_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), **dict.fromkeys(
-    ("query", _BODY), ("form", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
-_SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
+_STYLES_IN = {"path": ("simple", "json"), "header": ("simple", "json"), "cookie": ("form", "json"), **dict.fromkeys(
+    ("query", _BODY), ("form", "json", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
+_BETWEEN = {"form": ",", "simple": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C", "tsv": "%09"}
+_SPARED = {"cookie": "=+/:@!$", "query": "/?:@!$'()*,;"}    # in a query by allowReserved; what ends a value is not
 
 
-class _Place:
+def _styled(style: str, name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+    """Write a value as pairs: `explode` makes one of each item, deepObject of each scalar in it, as a[b][0]=value."""
+    is_object, is_list = isinstance(value, dict), type(value) is list
+    if style == "json":
+        return [(name, encode(_printable(_write_json(value))))]
+    if style == "deepObject" and (is_object or is_list):
+        return [pair for key, each in (value.items() if is_object else enumerate(value))
+                for pair in _styled(style, f"{name}[{key}]", each, explode, encode)]
+    items = value.items() if is_object else [(name, each) for each in (value if is_list else [value])]
+    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None]
+    if style not in _BETWEEN or (explode and style != "simple"):
+        return pairs
+    equals = "=" if explode else _BETWEEN[style]
+    return [(name, _BETWEEN[style].join(f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs))]
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return _printable(value) if isinstance(value, str) else _write_json(value)
+
+
+def _in_url(text: str, safe: str = "") -> str:
+    from urllib.parse import quote
+    return quote(_printable(text), safe=safe)
+
+
+def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
+    return between.join(f"{_in_url(name)}={text}" for name, text in pairs)
+
+
+class _Place(NamedTuple):
     """Say what an argument fills: a parameter, a field of the body, or the body."""
 
-    def __init__(self, where: str, name: str, needed: bool, schema: Any, node: _Object) -> None:
-        self.where, self.name, self.needed, self.schema = where, name, needed, schema   # a parameter's `in`, or _BODY
-        self.node = node                    # which says how it is written
+    where: str                              # a parameter's `in`, or _BODY
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object                           # which says how it is written
 
-    def argument(self, taken: Mapping[str, Any]) -> str:
+    def argument(self, taken: Collection[str]) -> str:
         """Give the name as a model's API takes it, and other than those that are taken."""
         name = self.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", self.name) else _legal_name(self.name)
         name += f"_{self.where.strip()}" if name in taken else ""
@@ -6638,125 +6448,88 @@ class _Place:
 
     def told(self, argument: str, schema: Any) -> Any:
         """Add to a schema what stands beside it, and the name that is sent where the argument's is another."""
-        if not isinstance(schema, dict):
-            return schema
-        texts = [_part(self.node, "description", str) or schema.get("description", ""),
+        texts = [_part(self.node, "description", str) or _part(schema, "description", str),
                  "" if argument.startswith(self.name) else f"(sent as {self.name})"]
         more = {"description": " ".join(filter(None, texts)), "deprecated": self.node.get("deprecated") is True}
-        return {**schema, **{word: said for word, said in more.items() if said}}
+        return {**schema, **{word: more[word] for word in more if more[word]}} if isinstance(schema, dict) else schema
 
     def pairs(self, value: Any = None) -> _Pairs:
         """Write a value in its style, or say why none can be; null and what is empty are left out."""
-        where, node, contents = self.where, self.node, list(_part(self.node, "content", dict))
-        style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
-        if where not in _STYLES_IN or (where == "header" and self.name.lower() in _OWN_HEADERS):
-            raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
-        if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
-            raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
-        if style not in _STYLES_IN[where]:
-            raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
-        if value in (None, [], {}):
-            return []
+        styles, node = _STYLES_IN.get(self.where, ()), self.node
+        content = _listed(_part(node, "content", dict))
+        style = str(content or node.get("style") or next(iter(styles), "text"))
         explode = style == "form" if node.get("explode") is None else node["explode"]
-        is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
-        if is_json or (isinstance(value, dict) and where == _BODY and not node.get("style")):
+        if _kind_of(content or node.get("contentType", "")) == "json" or (
+                isinstance(value, dict) and self.where == _BODY and not node.get("style")):
             style = "json"
-        safe = _SPARED if where == "query" and node.get("allowReserved") is True else ""
-        encode = str if where == "header" else functools.partial(_percent_encoded, safe=safe)
-        return _STYLES[style](self.name, value, explode, encode)
-
-
-def _percent_encoded(text: str, safe: str = "") -> str:
-    from urllib.parse import quote
-    try:
-        return quote(text, safe=safe)
-    except UnicodeEncodeError:
-        raise ToolError(_MEND.format("a value holds half a character (a lone surrogate)")) from None
-
-
-def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
-    return between.join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else _write_json(value)
+        if style not in styles:
+            raise ToolDefinitionError(f"a {self.where} parameter written as {style} is not supported")
+        spares = self.where == "cookie" or node.get("allowReserved") is True
+        safe = _SPARED.get(self.where, "") if spares else ""
+        encode = str if self.where == "header" else functools.partial(_in_url, safe=safe)
+        return [] if value in (None, [], {}) else _styled(style, self.name, value, explode, encode)
 
 
 # --- the body
 _LIFTED = frozenset("type properties required additionalProperties title description example examples default "
                     "deprecated externalDocs xml".split())
+_FILE = '"format": "binary"|"content(MediaType|Encoding)":'
 _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Document, node: Any) -> None:
+    def __init__(self, api: _Schemas, node: Any) -> None:
         body = api.follow(node)
         contents = _part(body, "content", dict)
         media_type = min(contents, key=lambda each: [*_BODIES].index(_kind_of(each)), default="")
         content = api.follow(contents.get(media_type)) or {}
-        self.kind, self.type = _kind_of(media_type), _WILD.get(media_type, media_type)
+        self.api, self.kind, self.type = api, _kind_of(media_type), _WILD.get(media_type, media_type)
         self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
-        self.schema = content.get("schema", {})
+        schema, told = content.get("schema", {}), api.follow(content.get("schema")) or {}
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
-            told = api.follow(self.schema)
-            self.schema = {"type": "string", **{word: told[word] for word in (
-                "description", "contentEncoding", "enum", "format") if word in (told or ())}}
-        fields = self._fields(api)
-        self.is_whole, whole = not fields, [_Place(_BODY, "body", self.needed, self.schema, {})]
-        self.places = fields or whole[:len(contents)]
-        self.files = {place.name: self._file_in(api, place.schema) for place in fields if self.kind == "parts"}
+            schema = {"type": "string", **{word: told[word] for word in told if word in (
+                "description", "contentEncoding", "enum", "format")}}
+        fields = self._fields(schema)
+        self.places = fields or [_Place(_BODY, "body", self.needed, schema, {})][:len(contents)]
+        self.is_whole = not fields
 
-    def _fields(self, api: _Document) -> list[_Place]:
+    def _fields(self, schema: Any) -> list[_Place]:
         """Give the properties of a plain object that is closed or silent: each is an argument.
 
         They are required as they say, even where the body is not: authors forget that.
         """
-        schema = api.follow(self.schema)
+        schema = self.api.asked(self.api.follow(schema) or {})
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
         if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
                 or not properties.keys() >= {*required}
                 or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        return [self._field(name, name in required, each) for name, each in properties.items()
-                if not api.is_read_only(each)]
+        return [self.field(name, name in required, each) for name, each in properties.items()]
 
-    def _field(self, name: str, needed: bool = False, schema: Any = None) -> _Place:
+    def field(self, name: str, needed: bool = False, schema: Any = None) -> _Place:
         return _Place(_BODY, name, needed, schema, _part(self.encoding, name, dict))
 
-    def written(self, values: Mapping[str, Any]) -> tuple[bytes | None, str]:
+    def written(self, given: Mapping[str, Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        if not values and (not self.needed or not self.places):
+        if not given and (not self.needed or not self.places):
             return None, ""
-        body, media_type = _BODIES[self.kind][1](self, values.get("body") if self.is_whole else values)
+        body, media_type = _BODIES[self.kind][1](self, given.get("body") if self.is_whole else given)
         return body, media_type or self.type
-
-    def _file_in(self, api: _Document, schema: Any) -> _Object | None:
-        """Give the schema of the file that a field holds, alone, in a list, or among other types."""
-        texts = [part for part in api.parts_of(schema, ("allOf", "anyOf", "oneOf", "items"))
-                 if part.get("type", "string") in ("string", ["string"])]
-        return next((text for text in texts if text.get("format") == "binary" or "contentMediaType" in text
-                     or text.get("contentEncoding") == "base64"), None)
-
-    def form(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-        pairs = [pair for name, value in fields.items() for pair in self._field(name).pairs(value)]
-        return _joined_pairs(pairs).encode(), ""
 
     def multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
         from uuid import uuid4
         boundary, written = uuid4().hex, b""
+        schemas = {place.name: json.dumps(self.api.flat(place.schema), default=str) for place in self.places}
         rows = [(name, each) for name, value in fields.items() if value is not None
                 for each in (value if isinstance(value, list) else [value])]
         for name, value in rows:
-            file = self.files.get(name)
-            data, media_type = _as_bytes(value, file)
-            media_type = _part(_part(self.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+            data, media_type = _as_bytes(value, schemas.get(name, ""))
+            media_type = _part(self.field(name).node, "contentType", str).partition(",")[0] or media_type
             quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
             head = f'content-disposition: form-data; name="{quoted}"'
-            if file or isinstance(value, (Media, bytes, bytearray)):
+            if re.search(_FILE, schemas.get(name, "")) or isinstance(value, (Media, bytes, bytearray)):
                 head += f'; filename="{quoted}"'
                 media_type = media_type or "application/octet-stream"
             head += f"\r\ncontent-type: {media_type}" if media_type else ""
@@ -6764,127 +6537,127 @@ class _Body:
         return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-# the kinds of bodies, the best first: (their media types, what writes them)
-_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
-    "json": (r"application/json|.+\+json|application/\*|\*/\*",
-             lambda body, value: (_printable(_write_json(value)).encode(), "")),
-    "form": (r"application/x-www-form-urlencoded", _Body.form), "parts": (r"multipart/form-data", _Body.multipart),
-    "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
-    "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
-
-
-def _kind_of(media_type: str) -> str:
-    essence = str(media_type).partition(";")[0].strip().lower()
-    return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
-
-
-def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
-    """Give (the bytes that a value stands for, their type where the value says it)."""
+def _as_bytes(value: Any, schema: str) -> tuple[bytes, str]:
+    """Give (the bytes that a value stands for, their type where the value says it); the schema is JSON text."""
     from base64 import b64decode
-    if isinstance(value, Media):
-        return value.data, value.media_type
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value), ""
-    if isinstance(value, str) and _part(schema, "contentEncoding", str).lower() == "base64":
+    if isinstance(value, (Media, bytes, bytearray)):
+        return (value.data, value.media_type) if isinstance(value, Media) else (bytes(value), "")
+    if isinstance(value, str) and '"contentEncoding": "base64"' in schema:
         try:
             return b64decode(value, validate=True), ""
         except ValueError:
             raise ToolError(_MEND.format("a file is not base64")) from None
-    return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
+    return _as_text(value).encode(), "application/json" if isinstance(value, (dict, list)) else ""
+
+
+# the kinds of bodies, the best first: (their media types, what writes them)
+_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
+    "json": (r"application/json|.+\+json|application/\*|\*/\*",
+             lambda body, value: (_write_json(value).encode(), "")),
+    "form": (r"application/x-www-form-urlencoded", lambda body, fields: (_joined_pairs(
+        [pair for name in fields for pair in body.field(name).pairs(fields[name])]).encode(), "")),
+    "parts": (r"multipart/form-data", _Body.multipart),
+    **{kind: (essences, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
+       for kind, essences in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
+
+
+def _kind_of(media_type: str) -> str:
+    essence = str(media_type).partition(";")[0].strip().lower()
+    return next(kind for kind, (essences, _) in _BODIES.items() if re.fullmatch(essences, essence))
 
 
 # --- an operation
 class _Operation:
     """Hold an operation: the words by which it is chosen, what it takes, and how that is sent; in no repr a secret."""
 
-    def __init__(self, root: _Object, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
-        self.client, self.method, self.key, self.node = client, method, key, node
-        self.words = {key, method, method.lower(), *map(str, _part(node, "tags", list))}
+    def __init__(self, api: _Schemas, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
+        self.api, self.client, self.method, self.key, self.node = api, client, method, key, node
+        self.tags = [str(tag) for tag in _part(node, "tags", list)]
+        self.words = {key, method, method.lower(), *self.tags}
         self.parameters = [each for part in (item, node) for each in _part(part, "parameters", list) if each]
-        servers = [_part(part, "servers", list) for part in (node, item, root)]
+        servers = [_part(part, "servers", list) for part in (node, item, api.root)]
         self.base = client.base_for(next(filter(None, servers), [{"url": "/"}]))        # or nothing
-        self.security = (root if node.get("security") is None else node).get("security")
         path, _, self.query = key.partition("#")[0].partition("?")
-        self.path = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")      # every second is a name
+        self.path = re.split(r"\{([^{}]+)\}", "/" + path.removeprefix("/"))    # every second is a name
 
     @_reading()
-    def tool(self, api: _Document, name: str, _legal: str) -> Tool:
+    def tool(self, name: str, _: str) -> Tool:
         """Make the tool, or refuse it."""
         self.places: dict[str, _Place] = {}
-        properties, used, left_out = dict[str, Any](), list[str](), list[str]()
-        for place in self._places(api):
-            references: list[str] = []
+        properties, needed, left_out = dict[str, Any](), set[str](), list[str]()
+        for place in self._places():
             try:
                 place.pairs()
-                schema = api.said(place.schema, references)
-                for each in references:
-                    api.definitions_of(each)
+                said, with_it = self.api.complete(place.schema)
             except ToolRegError as fault:
                 if place.needed:
                     raise ToolDefinitionError(f"{place.name}: {fault}") from fault
                 left_out.append(f"{place.name}: {fault}")
                 continue
-            used += references
-            argument = place.argument(self.places)
-            self.places[argument], properties[argument] = place, place.told(argument, schema)
-        self._prepare()
+            argument = place.argument(properties)
+            self.places[argument], properties[argument] = place, place.told(argument, said)
+            needed |= with_it
+        self.secrets = self._secrets()
         schema = {"type": "object", "properties": properties, "additionalProperties": False,
                   "required": [argument for argument, place in self.places.items() if place.needed]}
-        is_deprecated = self.node.get("deprecated") is True
-        about = {"method": self.method, "path": self.key, "deprecated": is_deprecated, "left_out": left_out}
-        texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
-        texts = [*(texts or [f"{self.method} {self.key}"]), *(["Deprecated."] if is_deprecated else [])]
-        tags = map(str, _part(self.node, "tags", list))
+        if needed:
+            schema["$defs"] = self.api.shared.get(names := frozenset(needed)) or self.api.shared.setdefault(
+                names, {each: self.api.definitions[each][0] for each in sorted(names)})
         tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
-        tool.__dict__.update(
-            name=name, description="\n\n".join(dict.fromkeys(texts)), func=self.call, bind=None,
-            parameters={**schema, "$defs": api.definitions_of(*used)} if used else schema,
-            metadata=ToolMetadata(source="openapi", tags=tags, extra={"openapi": about}))
+        tool.__dict__.update(name=name, description=self._description(), parameters=schema, func=self.call, bind=None,
+                             metadata=ToolMetadata(source="openapi", tags=self.tags, extra={"openapi": {
+                                 "method": self.method, "path": self.key, "left_out": left_out,
+                                 "deprecated": self.node.get("deprecated") is True}}))
         return tool
 
-    def _places(self, api: _Document) -> list[_Place]:
+    def _description(self) -> str:
+        texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
+        texts = texts or [f"{self.method} {self.key}"]
+        return "\n\n".join(dict.fromkeys(texts + ["Deprecated."] * (self.node.get("deprecated") is True)))
+
+    def _places(self) -> list[_Place]:
         """Give what can be filled: the parameters, of which its own win over those of its path, and the body."""
+        api, body, places = self.api, self.node.get("requestBody"), list[_Place]()
         nodes = [*{(each["in"], each["name"]): each for each in map(api.follow, self.parameters)}.values()]
-        body = self.node.get("requestBody")
         if "swagger" in api.root:
             nodes, body = _swagger_operation(api.root, self.node, nodes)
         differing = {node["name"] for node in nodes if node["in"] == "path"}.symmetric_difference(self.path[1::2])
         if differing:
             raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-        self.body, places = _Body(api, body), list[_Place]()
-        for node in nodes:
-            content = [api.follow(each) for each in _part(node, "content", dict).values()]
-            places.append(_Place(node["in"], node["name"], node["in"] == "path" or node.get("required") is True,
-                                 next(iter(content), node).get("schema", {}), node))
-        return [*(place for place in places if (place.where, place.name.lower()) not in self.client.hidden),
-                *self.body.places]
-
-    def _prepare(self) -> None:
-        """Find to whom every call goes, and the credentials of the first way in for which all are there."""
-        if not self.base or not _Target(self.base):
+        if not self.base:
             raise ToolDefinitionError(_NO_SERVER)
-        ways = [way for way in self.security or () if way and way.keys() <= self.client.credentials.keys()]
+        for node in nodes:
+            where, content = node["in"], [*map(api.follow, _part(node, "content", dict).values())]
+            schema = (content or [node])[0].get("schema", {})
+            if (where, node["name"].lower()) not in self.client.hidden:
+                needed = where == "path" or node.get("required") is True
+                places.append(_Place(where, node["name"], needed, schema, node))
+        self.body = _Body(api, body)
+        return places + self.body.places
+
+    def _secrets(self) -> list[tuple[_Place, str]]:
+        """Give the credentials of the first way in for which all are there."""
+        security = (self.api.root if self.node.get("security") is None else self.node).get("security")
+        ways = [way for way in security or () if way and way.keys() <= self.client.credentials.keys()]
         self.client.sent.update(*ways[:1])
-        self.secrets = [self.client.credentials[name] for way in ways[:1] for name in way]
-        headers = {name: text for where, name, text in self.secrets if where == "header"}
-        self.headers = _headers_of(headers, self.client.headers)
+        return [self.client.credentials[name] for way in ways[:1] for name in way]
 
     def call(self, **arguments: Any) -> Any:
         """Make the request that the arguments mean, and give what the answer holds."""
         given = [(self.places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in self._pairs("header", given)}
-        cookie = _joined_pairs(self._pairs("cookie", given, "=+/:@!$-._~"), "; ")
         data, content_type = self.body.written({place.name: value for place, value in given if place.where == _BODY})
-        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        cookie = _joined_pairs(self._pairs("cookie", given), "; ")
+        headers = {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        headers |= self.client.headers | {name.lower(): text for name, text in self._pairs("header", given)}
         query = "&".join(filter(None, (self.query, _joined_pairs(self._pairs("query", given)))))
         url = self.base + self._filled(dict(self._pairs("path", given))) + (f"?{query}" if query else "")
-        return _answer_in(_request(self.method, url, headers=headers | self.headers, body=data,
-                                   timeout=self.client.timeout))
+        return _answer_in(_request(self.method, url, headers=headers, body=data, timeout=self.client.timeout))
 
-    def _pairs(self, where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
-        own = {name: _percent_encoded(text, safe) for place, name, text in self.secrets if place == where}
-        pairs = [pair for place, value in given if place.where == where for pair in place.pairs(value)]
-        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
+    def _pairs(self, where: str, given: list[tuple[_Place, Any]]) -> _Pairs:
+        """Write what goes to one place; what is the program's to set is not the model's."""
+        written, own = ([pair for place, value in rows if place.where == where for pair in place.pairs(value)]
+                        for rows in (given, self.secrets))
+        return [pair for pair in written if (where, pair[0].lower()) not in self.client.hidden] + own
 
     def _filled(self, values: Mapping[str, str]) -> str:
         """Fill the path so that no value can leave its segment."""
@@ -6986,19 +6759,16 @@ _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
 _MAX_UNSENT = 1_000             # replies to a server that asks and asks, and does not read
-_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                    # seconds for each way of asking a server to end, and for each courtesy
 _SHORTEST_PAUSE = 0.1           # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
-_RUNNERS = {".py": sys.executable, ".js": "node"}
+_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
-_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-_BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
-               "properties alone (got {})")
+_BAD_MIRROR = "x-mcp-header: must name a header, once, of a string, integer or boolean in properties alone (got %s)"
 _UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
                  "This is a fault of the tool, not of the arguments: go on without it.")
-_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 _Message = dict[str, Any]
 
@@ -7011,18 +6781,20 @@ class McpError(ToolRegError):
         self.code, self.data = code, data
 
 
+def _rpc_error(method: str, answer: _Message) -> McpError:
+    error = answer["error"] if isinstance(answer.get("error"), dict) else {"message": "no result came"}
+    text = f"the server refused {method}: {error.get('message')}"
+    return McpError(text[:1_000], error.get("code"), error.get("data"))
+
+
 def _objects(items: Any) -> list[_Message]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def _messages_of(text: str) -> list[_Message]:
-    """Read a line or an event: servers do print into their own output; an answer with NaN in it is an error."""
-    read = _caught(_read_json, text)
-    if read.error:
-        loose = _caught(json.loads, text).value
-        error = {"message": f"its answer cannot be read: {_words_of(read.error)}"}
-        return [{"id": loose.get("id"), "error": error}] if isinstance(loose, dict) else []
-    return _objects(read.value if isinstance(read.value, list) else [read.value])
+    """Read a line or an event; what is no message is skipped: servers do print into their own output."""
+    read = _caught(json.loads, text).value
+    return _objects(read if isinstance(read, list) else [read])
 
 
 def _encoded(message: _Message) -> bytes:
@@ -7033,150 +6805,129 @@ class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline): over HTTP a request is sent when it is answered
-    close: Any                                  # (): of either kind
+    leave: Any                                  # (): end the process or the session
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
     def __init__(self, on_notification: Any, on_request: Any, mirrored: _Message) -> None:
         self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
-        self.ids, self.process = itertools.count(1), os.getpid()        # a process that is forked must leave it alone
-        self.waiting: dict[Any, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
-        self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
+        self.ids, self.process = itertools.count(1), os.getpid()
+        self.waiting: dict[Any, Any] = {}       # id of a request -> the queue at which its caller waits
+        self.session: dict[str, str] = {}       # the headers that a greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
 
-    def greet(self, deadline: float, known: str) -> _Message:
-        """Agree on a revision, first the one that the server is `known` for, and give what it says of itself."""
-        todo, faults = [*([known] if known else []), *self.revisions], list[tuple[bool, ToolRegError]]()
-        while todo and len(faults) < _TRIES:
-            revision = todo.pop(0)
+    def greet(self, deadline: float) -> _Message:
+        """Agree on a revision, and give what the server says of itself."""
+        todo, faults = [*self.revisions], dict[str, ToolRegError]()
+        for _ in range(_TRIES):
             try:
-                return self._agree(revision, deadline)
+                return self._agree(todo[0], deadline)
             except ToolRegError as error:
-                faults.append((revision == _NO_HANDSHAKE, error))
+                faults[todo.pop(0)] = error
                 data = getattr(error, "data", None)     # it may name those it has
-                named = data.get("supported") if isinstance(data, dict) else None
-                todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
-        raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
+                if isinstance(data, dict) and data.get("supported"):
+                    todo = [each for each in _REVISIONS if each in str(data["supported"])]
+            if not todo:
+                break
+        raise faults[min(faults)]               # what a handshake came to tells most
 
     def _agree(self, revision: str, deadline: float) -> _Message:
-        able, self.about = _ANSWERABLE if self.on_request else {}, {}
-        if revision == _NO_HANDSHAKE:
-            about = {f"{_META}protocolVersion": revision, f"{_META}clientCapabilities": able,
-                     f"{_META}clientInfo": _CLIENT}
+        able, is_new = _ANSWERABLE if self.on_request else {}, revision == _NO_HANDSHAKE
+        about, hello = {}, {"protocolVersion": revision, "clientInfo": _CLIENT}
+        if is_new:
+            about = {_META + name: value for name, value in {**hello, "clientCapabilities": able}.items()}
             in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
             server = self.ask("server/discover", {"_meta": about}, in_time)
-            supported = server.get("supportedVersions")
-            if not isinstance(supported, list) or revision not in supported:
-                raise McpError(f"the server does not speak {revision}", data={"supported": supported})
-            self.about, self.session = about, {"mcp-protocol-version": revision}
-            return {"protocolVersion": revision, **server}
-        hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
-        server = self.ask("initialize", hello, deadline)
-        agreed = server.get("protocolVersion")
-        if agreed not in _REVISIONS[1:]:
-            raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
-        self.session = {**self.session, "mcp-protocol-version": agreed}
-        self.send({"method": "notifications/initialized"}, deadline)
-        return server
+        else:
+            server = self.ask("initialize", {**hello, "capabilities": able}, deadline)
+        said = server.get("supportedVersions" if is_new else "protocolVersion")
+        agreed = [each for each in _REVISIONS if each in str(said) and is_new == (each == _NO_HANDSHAKE)]
+        if not agreed:
+            text = f"the server speaks the revision {_shown(said)}, not {_listed(_REVISIONS)}"
+            raise McpError(text, data={"supported": said})
+        self.about, self.session = about, {**self.session, "mcp-protocol-version": agreed[0]}
+        if not is_new:
+            self.send({"method": "notifications/initialized"}, deadline)
+        return {**server, "protocolVersion": agreed[0]}
 
     def ask(self, method: str, params: _Message, deadline: float) -> _Message:
         """Send a request, again with what the server asks for as often as it asks, and give its result."""
         more: _Message = {}
         for number in range(_ROUNDS):
-            result = self._ask(method, params | more, deadline)
-            kind = result.get("resultType", "complete")
+            result = self._ask_once(method, params | more, deadline)
+            kind, asked = result.get("resultType", "complete"), result.get("inputRequests") or {}
             if kind == "complete":
                 return result
             if kind != "input_required":
-                raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
-            started, asked = time.monotonic(), result.get("inputRequests")
-            answers = {key: self.answer(asked[key]) for key in asked} if isinstance(asked, dict) else {}
-            more = ({"inputResponses": answers} if answers else {}) | {
-                key: result[key] for key in ("requestState",) if key in result}
-            deadline += time.monotonic() - started      # a person may take their time
-            if not answers:                     # it only wants to be asked later
-                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
-        raise McpError(f"the server asked for input {_ROUNDS} times")
+                break
+            more = {key: result[key] for key in ("requestState",) if key in result}
+            more |= {"inputResponses": {key: self.answer(asked[key]) for key in asked}} if asked else {}
+            time.sleep(0 if asked else _SHORTEST_PAUSE * number)        # some only want to be asked later
+        raise McpError(f"{method} came to no result, but to {_shown(kind)} (after {number} answers)")
 
-    def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        about, number = self.about | params.get("_meta", {}), next(self.ids)
-        if self.on_notification and method == "tools/call":
-            about["progressToken"] = number
-        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
-        try:
-            answer = self._answer_to(message, deadline)
-        except TimeoutError:
-            if method == "tools/call":
-                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
-                _on_daemon(self.send, cancelled, deadline + _GRACE)
-            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
-        result, error = answer.get("result"), answer.get("error")
-        if isinstance(result, dict):
-            return result
-        error = error if isinstance(error, dict) else {"message": "no result came"}
-        text = f"the server refused {method}: {error.get('message')}"
-        raise McpError(text[:1_000], error.get("code"), error.get("data"))
-
-    def _answer_to(self, message: _Message, deadline: float) -> _Message:
+    def _ask_once(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
-        box = self.waiting[message["id"]] = queue.SimpleQueue[Any]()
+        number, box = next(self.ids), queue.SimpleQueue[Any]()
+        about = params.get("_meta", self.about) | ({"progressToken": number} if self.on_notification else {})
+        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
+        self.waiting[number] = box
         try:
             sent = _caught(self.send, message, deadline)
             if self.fault:                      # which tells more than what was sent into the void
                 raise McpError(self.fault)
-            if isinstance(sent.error, HttpError) and "mcp-session-id" not in self.session:
-                body = sent.error.body if sent.error.status in (400, 404) else b""
-                for told in _messages_of(body.decode("utf-8", "replace")):
-                    if "error" in told:
-                        return told
             sent.get()
-            answer = box.get(timeout=_seconds_to(deadline))
-        except queue.Empty:
-            raise TimeoutError from None
+            answer = box.get(timeout=_seconds_to(deadline)).get()
+        except (TimeoutError, queue.Empty):
+            if method == "tools/call":
+                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+                _on_daemon(self.send, cancelled, deadline + _GRACE)
+            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
         finally:
-            self.waiting.pop(message["id"], None)
-        if answer is None:
-            raise McpError(self.fault)
-        return dict(answer)
-
-    def answer(self, request: Any) -> Any:
-        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
-        method, params = request.get("method"), request.get("params") or {}
-        result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
-        if result is None:
-            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
-        _write_json(result)                     # what cannot be sent is an error here
-        return result
-
-    def _reply(self, request: _Message) -> None:
-        given = _caught(self.answer, request)
-        code = _caught(getattr, given.error, "code").value
-        error = given.error and {"code": code if type(code) is int else -32603, "message": _words_of(given.error)}
-        outcome = {"error": error} if error else {"result": given.value}
-        _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
+            self.waiting.pop(number, None)
+        if not isinstance(answer.get("result"), dict):
+            raise _rpc_error(method, answer)
+        return dict(answer["result"])
 
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
         for message in _messages_of(text):
             method, number = message.get("method"), message.get("id")
-            if method is None:
-                box = self.waiting.pop(number, None) if type(number) is int else None
-                if box:
-                    box.put(message)
-            elif "id" in message and self.on_request and method != "ping":
-                _on_daemon(self._reply, message)        # which may take its time
-            elif "id" in message:               # its ids are its own
-                self._reply(message)
-            elif self.on_notification:
+            box = self.waiting.pop(number, None) if method is None and type(number) is int else None
+            if box:
+                box.put(_Outcome(message))
+            elif method and "id" in message:    # its ids are its own, and the answer may take its time
+                _on_daemon(self._reply, message)
+            elif method and self.on_notification:
                 error = _caught(self.on_notification, method, message.get("params") or {}).error
                 if error:                       # which must not end the connection, even where warnings are errors
                     _caught(warnings.warn, f"on_notification: {_error_text(error)}", ToolRegWarning)
 
+    def _reply(self, request: _Message) -> None:
+        given = _caught(self.answer, request)
+        code = given.error.code if isinstance(given.error, McpError) else None
+        error = given.error and {"code": code or -32603, "message": _words_of(given.error)}
+        reply = {"error": error} if error else {"result": given.value}
+        _caught(self.send, {"id": request["id"], **reply}, time.monotonic() + _GRACE)
+
+    def answer(self, request: Any) -> Any:
+        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
+        method, params = request.get("method"), request.get("params") or {}
+        result = {} if method == "ping" else self.on_request and self.on_request(method, params)
+        if result is None:
+            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
+        _write_json(result)                     # what cannot be sent is an error here
+        return result
+
     def end(self, fault: str) -> None:
         self.fault = self.fault or fault
         for box in list(self.waiting.values()):
-            box.put(None)
+            box.put(_Outcome(None, McpError(self.fault)))
+
+    def close(self) -> None:
+        if self.process == os.getpid():         # what was inherited at a fork is not ours to end
+            self.end("the client is closed")
+            self.leave()
 
 
 class _Pipe(_Link):
@@ -7189,9 +6940,8 @@ class _Pipe(_Link):
         import subprocess
         super().__init__(*hooks)
         self.outbox = queue.SimpleQueue[Any]()
-        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
-            self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=inherited | env, cwd=cwd,
+            self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=env, cwd=cwd,
                                                start_new_session=True)
         except (OSError, ValueError) as error:
             raise McpError(f"the server cannot be started: {error}") from None
@@ -7204,37 +6954,28 @@ class _Pipe(_Link):
         if self.outbox.qsize() < _MAX_UNSENT:
             self.outbox.put(_encoded(message) + b"\n")
 
-    def close(self) -> None:
-        if self.process == os.getpid():
-            self.end("the client is closed")
-            self._reap()
-
-    def _reap(self) -> None:
+    def leave(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        if _caught(self.child.wait, _GRACE).error or _caught(self.drained.result, _GRACE).error:  # a grandchild
-            for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
-                _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
-                _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
-            _caught(self.child.wait, _GRACE)
-        _caught(self.drained.result, _GRACE)
-
-    def _hear(self) -> None:
-        reason = "the server has ended"
-        with self.child.stdout as pipe:
-            for line in iter(lambda: pipe.readline(MAX_BODY), b""):
-                if len(line) == MAX_BODY:
-                    reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
-                    break
-                self.take(line.decode("utf-8", "replace"))
-        self._reap()
-        self.end(f"{reason} (exit code {self.child.returncode}){self.last_words}")
+        kill = getattr(os, "killpg", os.kill)   # the group: npx, uv and shells start the server as their child
+        for number in (15, 9, None):
+            waits = _caught(self.child.wait, _GRACE), _caught(self.drained.result, _GRACE)
+            if number and any(wait.error for wait in waits):        # or a grandchild could still write to stderr
+                _caught(kill, self.child.pid, number)
 
     def _speak(self) -> None:
         with self.child.stdin as pipe:          # an error ends the thread: why, the one that hears will know
             for line in iter(self.outbox.get, None):
                 pipe.write(line)
                 pipe.flush()
+
+    def _hear(self) -> None:
+        with self.child.stdout as pipe:
+            while (line := pipe.readline(MAX_BODY)) and len(line) < MAX_BODY:
+                self.take(line.decode("utf-8", "replace"))
+        self.leave()
+        reason = f"was stopped: it sent a line of more than {MAX_BODY} bytes" if line else "has ended"
+        self.end(f"the server {reason} (exit code {self.child.returncode}){self.last_words}")
 
     def _drain(self) -> None:
         tail = b""
@@ -7249,57 +6990,61 @@ class _Http(_Link):
 
     revisions = _REVISIONS[:2]
 
-    def __init__(self, url: str, headers: Any, *hooks: Any) -> None:
+    def __init__(self, url: str, headers: Callable[[], dict[str, str]], *hooks: Any) -> None:
         import threading
         import weakref
         super().__init__(*hooks)
-        self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
-        self.given_headers = headers            # a function, since tokens expire
+        self.url, self.headers = url, headers
+        self.over, self.wires = threading.Event(), weakref.WeakSet[_Wire]()
 
     def send(self, message: _Message, deadline: float) -> None:
         """Post a message, and read until it is answered if it is a request."""
         method = message.get("method")
         if method and "id" in message:
-            self._follow("POST", deadline, message)
+            self._follow(message, deadline)
         elif not self.about:                    # else nothing is told: the end of its stream cancels a request
-            self._fetch("POST", deadline, message).close()
+            self._fetch("POST", message, deadline).close()
         if method == "notifications/initialized":       # from now on hear what belongs to no call
-            _on_daemon(self._follow, "GET", math.inf)
+            _on_daemon(self._follow, {}, math.inf)
 
-    def close(self) -> None:
-        if self.process != os.getpid():
-            return
-        self.end("the client is closed")
+    def leave(self) -> None:
         if "mcp-session-id" in self.session:
-            _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
+            _caught(lambda: self._fetch("DELETE", {}, time.monotonic() + _GRACE).close())
         self.over.set()
         for wire in list(self.wires):
             wire.hang_up()
 
-    def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
-        is_hello = message is not None and message.get("method") == "initialize"
-        known = {} if is_hello else _stated(message or {}, self.mirrored) or self.session
+    def _fetch(self, method: str, message: _Message, deadline: float, last_id: str = "") -> _Response:
         resumed = {"last-event-id": last_id} if last_id else {}
-        response = _request(method, self.url, headers={**self.given_headers(), **_HTTP_HEADERS, **known, **resumed},
-                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
-                            watch=self._watch)
+        response = _request(method, self.url, timeout=deadline - time.monotonic(), watch=self.wires.add,
+                            headers={**self.headers(), **_HTTP_HEADERS, **self._known(message), **resumed},
+                            body=_encoded(message) if message else None)
         if not 200 <= response.status < 300:
-            raise response.error()
-        if is_hello:
+            error = response.error()
+            told = _messages_of(error.body.decode("utf-8", "replace")) if error.status in (400, 404) else []
+            is_told = told and "error" in told[0] and "mcp-session-id" not in self.session
+            raise _rpc_error(str(message.get("method")), told[0]) if is_told else error
+        if message.get("method") == "initialize":
             self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
 
-    def _watch(self, wire: _Wire) -> None:
-        self.wires.add(wire)
-        if self.over.is_set():
-            wire.hang_up()
+    def _known(self, message: _Message) -> dict[str, str]:
+        """Give the headers of a session, or without one those that repeat what a request says, and arguments of it."""
+        method, params = message.get("method"), message.get("params", {})
+        name, revision = params.get("name"), params.get("_meta", {}).get(f"{_META}protocolVersion")
+        if revision is None:
+            return {} if method == "initialize" else self.session
+        said = {"mcp-protocol-version": revision, "mcp-method": method, "mcp-name": name}
+        for header, way in self.mirrored.get(name, {}).items():
+            said[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
+                                            way, params["arguments"])
+        return {header: _header_text(value) for header, value in said.items() if value is not None}
 
-    def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
-        """Read until the request is answered, or without one for ever; a stream that ends too early is resumed."""
-        number, last_id, pause = message["id"] if message else None, "", 1.0
+    def _follow(self, message: _Message, deadline: float) -> None:
+        """Read until a request is answered, or without one for ever; a stream that ends too early is resumed."""
+        number, last_id, pause = message.get("id"), "", 1.0
         while not self.over.is_set():
-            stream = self._fetch(method, deadline if number else time.monotonic() + 60, message, last_id)
-            stream.wire.deadline = deadline
+            stream = self._fetch("POST" if message else "GET", message, deadline, last_id)
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
                 whole = [] if is_stream else [("", stream.read().decode("utf-8", "replace"), "", None)]
@@ -7315,21 +7060,8 @@ class _Http(_Link):
                 stream.close()
             if not is_stream or (number and (self.about or not last_id)):
                 raise McpError("the server's answer ended without a result")
-            self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
-            method, message = "GET", None
-
-
-def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
-    """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
-    params: _Message = message.get("params") or {}
-    revision = params.get("_meta", {}).get(f"{_META}protocolVersion")
-    if revision is None:
-        return {}
-    headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
-    for header, way in mirrored.get(params.get("name", ""), {}).items():
-        headers[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
-                                           way, params["arguments"])
-    return {name: _header_text(value) for name, value in headers.items() if value is not None}
+            self.over.wait(max(min(pause, deadline - time.monotonic()), _SHORTEST_PAUSE))
+            message = {}                        # it is a GET that resumes
 
 
 def _header_text(value: Any) -> str:
@@ -7342,18 +7074,16 @@ def _header_text(value: Any) -> str:
 
 def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
     """Note header -> way to the argument, None below other keywords than `properties`; a wrong one is a McpError."""
-    if not isinstance(schema, dict):
-        return
     way = None if way is None else (*way, *steps)
-    if "x-mcp-header" in schema:
-        name, is_value = schema["x-mcp-header"], schema.get("type") in ("string", "integer", "boolean")
-        header = f"mcp-param-{name}".lower()
-        if not (way and is_value and isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)) or header in found:
-            raise McpError(_BAD_MIRROR.format(_shown(name)))
-        found[header] = way
-    for keyword, argument in schema.items():
+    for keyword, argument in schema.items() if isinstance(schema, dict) else ():
         onward = way if keyword == "properties" else None
         _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
+        if keyword == "x-mcp-header":
+            is_name = isinstance(argument, str) and re.fullmatch(_HEADER_NAME, argument)
+            header, is_value = f"mcp-param-{argument}".lower(), schema.get("type") in ("string", "integer", "boolean")
+            if not (way and is_name and is_value) or header in found:
+                raise McpError(_BAD_MIRROR % _shown(argument))
+            found[header] = way
 
 
 def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
@@ -7362,28 +7092,27 @@ def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Calla
     entry: Mapping[str, Any] = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
-        fixed = entry.get("headers") or {}
-        given: Any = headers if callable(headers) else lambda: headers
-        return functools.partial(_Http, where, lambda: {**fixed, **given()})
-    runner = _RUNNERS.get(os.path.splitext(where)[1])
+        given: Any = headers if callable(headers) else lambda: headers      # tokens expire
+        return functools.partial(_Http, where, lambda: {**(entry.get("headers") or {}), **given()})
+    runner = {".py": sys.executable, ".js": "node"}.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
         raise McpError(_NO_TRANSPORT % _shown(list(entry) if entry is transport else transport))    # without secrets
-    command = [str(part) for part in [*command, *(entry.get("args") or [])]]
-    env = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
-    return functools.partial(_Pipe, command, env, entry.get("cwd"))
+    parts = [str(part) for part in [*command, *(entry.get("args") or [])]]
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    given = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
+    return functools.partial(_Pipe, parts, inherited | given, entry.get("cwd"))
 
 
 class McpClient:
     """Speak with one MCP server, from any number of threads; raise McpError, HttpError, ToolTimeoutError.
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
-    configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
-    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
-    `on_notification(method, params)` runs on threads that must not wait for this client. `on_request(method, params)`
-    answers what the server asks (elicitation, sampling, roots); None refuses. It connects anew where the server ended.
-    `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    configuration file. A child process gets `env`, and of ours only what it needs to start (PATH, HOME, LANG …).
+    `timeout`: for a call, whatever the server sends meanwhile. `on_notification(method, params)` runs on threads that
+    must not wait for this client; `on_request(method, params)` answers what the server asks (elicitation, sampling,
+    roots), None refuses. It connects anew where the server ended, or in a forked process. `close()`, the end of a
+    `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
@@ -7392,13 +7121,12 @@ class McpClient:
                  on_request: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
                  start_timeout: float | None = 60) -> None:
         import threading
-        self.timeout = math.inf if timeout is None else timeout
-        self.start_timeout = math.inf if start_timeout is None else start_timeout
+        self.timeout, self.start_timeout = (math.inf if each is None else each for each in (timeout, start_timeout))
         self.server: dict[str, Any] = {}        # what it said of itself
-        self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
         self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
-        self._hooks = on_notification, on_request, self._mirrored
-        self._closed, self._process = False, os.getpid()
+        connector = _connector_of(transport, env or {}, headers or {})
+        self._connect = functools.partial(connector, on_notification, on_request, self._mirrored)
+        self._closed, self._process, self._lock = False, os.getpid(), threading.Lock()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
 
@@ -7416,24 +7144,21 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them, but for tools with a wrong `x-mcp-header`."""
-        return [row for row in self._rows() if not _caught(self._mirror, row).error]
+        return [row for row, fault in self._rows() if not fault]
 
-    def _rows(self) -> list[_Message]:
-        self._linked()
-        rows, cursors, cursor, deadline = list[_Message](), list[Any](), None, time.monotonic() + self.timeout
+    def _rows(self) -> list[tuple[_Message, str]]:
+        """Give all rows of the server's list, each with what is wrong with its `x-mcp-header`."""
+        is_new = isinstance(self._linked(), _Http) and self._link.about
+        rows, cursors, cursor, deadline = list[Any](), list[Any](), None, time.monotonic() + self.timeout
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
-            rows += _objects(page.get("tools"))
+            for row in _objects(page.get("tools")):
+                mirrors = self._mirrored[str(row.get("name"))] = {}
+                fault = is_new and _caught(_note_mirrors, mirrors, (), row.get("inputSchema")).error
+                rows.append((row, str(fault or "")))
             cursor = page.get("nextCursor") or None
         return rows
-
-    def _mirror(self, row: _Message) -> None:
-        """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
-        mirrors: _Message = {}
-        if isinstance(self._link, _Http) and self._link.about:
-            _note_mirrors(mirrors, (), row.get("inputSchema"))
-        self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -7449,10 +7174,9 @@ class McpClient:
             is_lost = "mcp-session-id" in session and getattr(error, "status", None) in (400, 404)
             if not is_lost and code not in (_HEADERS_DIFFER, _OTHER_REVISION):
                 raise                           # in all others nothing was run
-        link = self._linked(session)
         if code == _HEADERS_DIFFER and method == "tools/call":
             self.list_tools()                   # which says what the headers have to repeat
-        return link.ask(method, params, deadline)
+        return self._linked(session).ask(method, params, deadline)
 
     def _linked(self, lost: Any = None) -> Any:
         """Give the connection: made anew where the server ended, greeted anew where it forgot this session."""
@@ -7460,9 +7184,7 @@ class McpClient:
         import weakref
         deadline = time.monotonic() + self.start_timeout
         if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
-            if isinstance(self._link, _Pipe):
-                raise McpError(_FORKED)
-            self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
+            self._process, self._lock, self._link = os.getpid(), threading.Lock(), None
         with self._lock:
             if self._closed:
                 raise McpError("the client is closed")
@@ -7470,11 +7192,11 @@ class McpClient:
                 raise ToolTimeoutError("the server gave no answer within the timeout")
             if self._link is None or self._link.fault:
                 self._end()
-                self._link = self._connect(*self._hooks)
+                self._link = self._connect()
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
                 lost = self._link.session
             if self._link.session is lost:
-                greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
+                greeting = _caught(self._link.greet, deadline)
                 if greeting.error or self._closed:          # perhaps meanwhile
                     self._end()
                 self.server = greeting.get()
@@ -7500,13 +7222,14 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     if is_structured and not _is_said(structured, texts):
         parts.append(_write_json(structured))
+    text = _printable("\n".join(parts))
     if result.get("isError"):
-        raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
+        raise ToolError(text or "Error: the tool failed without saying why.")
     if output:
         faults: list[Any] = [*output.iter_errors(structured)] if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
-    return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
+    return Answer(text, structured if is_structured else blocks)
 
 
 def _is_said(structured: Any, texts: list[Any]) -> bool:
@@ -7517,23 +7240,14 @@ def _is_said(structured: Any, texts: list[Any]) -> bool:
     return any(said in (structured, inner) for said in (*values, *texts, values, texts))
 
 
-def _mcp_tool(client: McpClient, row: _Message, name: str) -> Tool:
-    if not isinstance(row.get("name"), str):
-        raise McpError("has no name")
-    execution = row.get("execution")
-    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-        raise McpError(_TASK_ONLY)
-    client._mirror(row)
+def _mcp_tool(client: Any, row: _Message, fault: str, name: str) -> Tool:
+    is_task = _caught(lambda: row["execution"]["taskSupport"]).value == "required"
+    if fault or is_task or not isinstance(row.get("name"), str):
+        raise McpError(fault or (_TASK_ONLY if is_task else "has no name"))
     metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
-    output = None
-    with contextlib.suppress(SchemaError):      # an answer is not checked against what nobody can read
-        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
+    output = _caught(Validator, row.get("outputSchema")).value      # None where nobody can read it
     return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                 lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
-
-
-def _unreachable(reason: str, name: str) -> Tool:
-    raise McpError(reason)
 
 
 def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
@@ -7550,11 +7264,11 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
         try:
             client = entry if isinstance(entry, McpClient) else McpClient(entry, **options)
             rows += [(f"{server}-{row.get('name')}" if are_many else f"{row.get('name')}",
-                      functools.partial(_mcp_tool, client, row)) for row in client._rows()]
+                      functools.partial(_mcp_tool, client, row, fault)) for row, fault in client._rows()]
         except ToolRegError as error:
             if not are_many:
                 raise
-            rows.append((server, functools.partial(_unreachable, str(error))))      # a traceback would hold the client
+            rows.append((server, functools.partial(_mcp_tool, None, {}, str(error))))
     return _make_tools("mcp", rows)
 
 
@@ -7573,13 +7287,11 @@ LAST_SECONDS = 1.5          # for the calls that still run when the client close
 _STATELESS, _GREETED = "2026-07-28", ("2025-11-25", "2025-06-18")       # in the older ones a greeting comes first
 _META_NEEDED = ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities")
 _ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
-_WHOLE = {"resultType": "complete"}
-_WHOLE_NOW = {**_WHOLE, "ttlMs": 0, "cacheScope": "private"}            # tools may change, and nobody is told
+_FRESH = {"ttlMs": 0, "cacheScope": "private"}          # tools may change, and nobody is told
 _NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
 _MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
 _LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
 _HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
-_WHEN_REFUSED = (("Connection", "close"), ("Allow", "POST"), ("WWW-Authenticate", "Bearer"))    # a body stays unread
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
 _Rpc = dict[str, Any]       # an object of JSON-RPC
@@ -7593,17 +7305,12 @@ _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": 
 @functools.lru_cache(1024)
 def _output_of(tool: Tool, revision: str) -> Validator | None:
     """Give the check of what a function says it returns: objects, and lately all but text and what may be null."""
-    output = _caught(lambda: Validator(_written_by(inspect.unwrap(tool.func)))).value
-    kind = output.schema.get("type") if output else "string"
-    is_told = kind == "object" or (revision == _STATELESS and kind != "string" and not output.is_valid(None))
-    return output if is_told else None
-
-
-def _written_by(func: Any) -> dict[str, Any]:
-    given = _FIND_HINTS[-1](func)["return"]
-    written = getattr(given, "model_json_schema", None)         # pydantic writes otherwise than it reads
-    schema: dict[str, Any] = _map_schema(written(mode="serialization") if written else schema_of(given), _as_written)
-    return schema
+    returns = _caught(lambda: _hints_of(inspect.unwrap(tool.func))["return"]).value
+    written = getattr(returns, "model_json_schema", None)       # pydantic writes otherwise than it reads
+    schema = _caught(lambda: written(mode="serialization") if written else schema_of(returns)).value
+    output: Any = _caught(lambda: Validator(_map_schema(schema, _as_written))).value
+    kind = "null" if output is None or output.is_valid(None) else output.schema.get("type")
+    return output if kind == "object" or (revision == _STATELESS and kind not in ("string", "null")) else None
 
 
 def _as_written(schema: Any) -> Any:
@@ -7626,9 +7333,9 @@ class _RpcError(Exception):
     """Be (the status of HTTP, the error) that answer a request."""
 
 
-def _insist(is_so: Any, code: int, message: str, status: int = 400, **data: Any) -> None:
+def _insist(is_so: Any, code: int, message: str, status: int = 400, **more: Any) -> None:
     if not is_so:
-        raise _RpcError(status, {"code": code, "message": message, **({"data": data} if data else {})})
+        raise _RpcError(status, {"code": code, "message": message, **more})
 
 
 def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
@@ -7638,11 +7345,10 @@ def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
     usual = wished if wished in _GREETED else headers.get("mcp-protocol-version", _GREETED[0])
     revision = meta.get(_META_NEEDED[0], usual)
     _insist(revision in [*_SERVED], -32022, f"{_shown(revision)} is no revision of MCP that is spoken here",
-            supported=[*_SERVED], requested=str(revision))
+            data={"supported": [*_SERVED], "requested": str(revision)})
     if revision == _STATELESS:
         _insist(meta.keys() >= {*_META_NEEDED}, -32602, f"params._meta: must have {_listed(_META_NEEDED)}")
-        said = {"mcp-protocol-version": revision, "mcp-method": method,
-                "mcp-name": params.get("name") if method == "tools/call" else None}
+        said = {"mcp-protocol-version": revision, "mcp-method": method, "mcp-name": params.get("name")}
         wrong = [name for name in said if headers and said[name] not in (None, str(headers.get(name)).strip())]
         _insist(not wrong, -32020, f"{_listed(wrong)}: the header does not say what the message says")
     return str(revision)
@@ -7658,17 +7364,16 @@ class _Desk:
     def serve(self) -> None:
         """Run the calls that are bound to this thread, until None comes for one, or Ctrl-C."""
         import queue
-        while True:
+        call: Any = bool
+        while call:
             with contextlib.suppress(queue.Empty):          # Windows hears no Ctrl-C while it waits
                 call, box = self.bound.get(timeout=1.0)
-                if call is None:
-                    return
                 box.put(outcome := _caught(call))
                 if isinstance(outcome.error, KeyboardInterrupt):
                     return
 
     def answer(self, line: bytes, headers: Any) -> tuple[int, bytes]:
-        """Give (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+        """Give (the status of HTTP, one line of JSON), which is empty where nothing was asked."""
         import traceback
         known, status = None, 200
         try:
@@ -7683,29 +7388,31 @@ class _Desk:
             method, params = message.get("method"), message.get("params", {})
             _insist(known is not None and type(method) is str and isinstance(params, dict), -32600, _NO_REQUEST)
             revision = _revision_of(str(method), params, headers)
-            reply, more = _SERVED[revision].get(str(method), (None, {}))
+            methods, is_new = _SERVED[revision], revision == _STATELESS
             # older clients take 404 for a lost session
-            _insist(reply, -32601, f"there is no method {_shown(method)}", 404 if revision == _STATELESS else 200)
-            part = {"result": {**reply(self, params, revision), **more}}
+            _insist(method in methods, -32601, f"there is no method {_shown(method)}", 404 if is_new else 200)
+            whole = {"resultType": "complete"} if is_new else {}
+            part = {"result": {**methods[str(method)](self, params, revision), **whole}}
         except _RpcError as refused:
             status, part = refused.args[0], {"error": refused.args[1]}
         except BaseException as error:          # a hook failed, or a tool wants the program to end
-            traceback.print_exception(type(error), error, error.__traceback__)
+            traceback.print_exception(error)
             part = {"error": {"code": -32603, "message": f"internal error: {type(error).__name__}"}}
-        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode() + b"\n"
 
     def list_tools(self, params: _Rpc, revision: str) -> _Rpc:
         rows = self.registry.get_schemas(api_format="mcp")
         for row in rows:
             if output := _output_of(self.registry[row["name"]], revision):
                 row["outputSchema"] = output.schema
-        return {"tools": rows}
+        return {"tools": rows, **_FRESH}
 
     def call_tool(self, params: _Rpc, revision: str) -> _Rpc:
         import queue
-        name, arguments = str(params.get("name")), params.get("arguments")
-        is_call = params.get("name") == name and isinstance(arguments, (dict, type(None)))
-        _insist(is_call, -32602, "name: must be text, and arguments an object")
+        name: Any = params.get("name")
+        arguments: Any = params.get("arguments")
+        _insist(isinstance(name, str) and isinstance(arguments, (dict, type(None))), -32602,
+                "name: must be text, and arguments an object")
         tool, box = self.registry.get_tool(name), queue.SimpleQueue[Any]()
         call: Any = functools.partial(self.context.copy().run, self.registry.invoke, name, arguments or {})
         if tool and not tool.metadata.parallel:
@@ -7722,12 +7429,11 @@ class _Desk:
         return {"content": blocks, "isError": is_error, **structured}
 
 
-_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> (what answers, what its result says besides)
-    _STATELESS: {"tools/list": (_Desk.list_tools, _WHOLE_NOW), "tools/call": (_Desk.call_tool, _WHOLE),
-                 "server/discover": (lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT}, _WHOLE_NOW)},
-    **dict.fromkeys(_GREETED, {"tools/list": (_Desk.list_tools, {}), "tools/call": (_Desk.call_tool, {}),
-                               "ping": (lambda *_: {}, {}), "initialize": (
-        lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision}, {})})}
+_TOOLS = {"tools/list": _Desk.list_tools, "tools/call": _Desk.call_tool}
+_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> what answers
+    _STATELESS: {**_TOOLS, "server/discover": lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT, **_FRESH}},
+    **dict.fromkeys(_GREETED, {**_TOOLS, "ping": lambda *_: {}, "initialize": (
+        lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision})})}
 
 
 def _serve_pipes(desk: _Desk) -> None:
@@ -7741,7 +7447,7 @@ def _serve_pipes(desk: _Desk) -> None:
     def reply(line: bytes) -> None:
         _, said = desk.answer(line, {})
         with turn:
-            _caught(replies.writelines, [said, b"\n"] if said else [])          # in vain where the client has gone
+            _caught(replies.write, said)        # in vain where the client has gone
             _caught(replies.flush)
         places.release()
 
@@ -7755,7 +7461,7 @@ def _serve_pipes(desk: _Desk) -> None:
         deadline = time.monotonic() + LAST_SECONDS
         for _ in range(MAX_SERVED):             # all places are free when all calls are answered
             places.acquire(timeout=max(0.0, deadline - time.monotonic()))
-        desk.bound.put((None, None))
+        desk.bound.put((None, desk.bound))
 
     _on_daemon(listen)
     desk.serve()
@@ -7777,11 +7483,11 @@ def _refusal_of(request: Any, size: int, token: str | None) -> int:
     return next((status for status, is_refused in refusals.items() if is_refused), 0)
 
 
-def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
+def _serve_http(desk: _Desk, host: str, port: int, token: str | None) -> None:
     import http.server
     import socket
     import threading
-    host, places = place[1], threading.Semaphore(MAX_SERVED)
+    places = threading.Semaphore(MAX_SERVED)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = default_request_version = "HTTP/1.1"
@@ -7804,9 +7510,10 @@ def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
             status, line = (refusal, b"") if refusal else desk.answer(body, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
-            for header in (("Content-Type", "application/json"), ("Content-Length", str(len(line))),
-                           *(_WHEN_REFUSED if refusal else ())):
-                self.send_header(*header)
+            more = {"Connection": "close", "Allow": "POST", "WWW-Authenticate": "Bearer"}   # a body stays unread
+            about = {"Content-Type": "application/json", "Content-Length": len(line), **(more if refusal else {})}
+            for name, value in about.items():
+                self.send_header(name, str(value))
             self.end_headers()
             self.wfile.write(line)
             self.wire.deadline = time.monotonic() + MESSAGE_SECONDS     # for the next, however slowly it drips
@@ -7819,7 +7526,7 @@ def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
     class Server(http.server.ThreadingHTTPServer):
         address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
 
-    with Server((host.strip("[]"), int(place[2])), Handler) as server:
+    with Server((host.strip("[]"), port), Handler) as server:
         print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
         _on_daemon(server.serve_forever)
         _caught(desk.serve)
@@ -7841,7 +7548,7 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
         raise ValueError(_OPEN_DOOR.format(place[1]))
     with contextlib.suppress(KeyboardInterrupt):
         if place:
-            _serve_http(_Desk(registry), place, token)
+            _serve_http(_Desk(registry), place[1], int(place[2]), token)
         else:
             _serve_pipes(_Desk(registry))
 
@@ -8248,47 +7955,41 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     styles = {"text": lambda said: "\n".join(itertools.starmap(_row, said)), "mermaid": _diagram, "html": _page}
     if style not in styles:
         raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
-    names, known = dict[str, str](), {result.tool_call_id: result for result in results}
-    return styles[style](each for message in messages for each in _said(message, names, known))
+    calls, known = dict[str, dict[str, str]](), {result.tool_call_id: result for result in results}
+    return styles[style](each for message in messages for each in _said(message, calls, known))
 
 
-def _said(message: Any, names: dict[str, str], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield all that a message says; `names` (of the calls, by id) are kept for the results that come later."""
+def _said(message: Any, calls: dict[str, dict[str, str]], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield all that a message says; its `calls` are kept, by their ids, for the results that come later."""
     plain = to_json(message)
     if not isinstance(plain, dict):
         raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
     speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
     blocks = plain.get("content") or plain.get("parts")
     for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-        yield from _said_in(block, speaker, names, results)
+        block = _at(block, "functionResponse") or block
+        key = next((key for key, said in _RESULT_KEYS.items() if None not in (_at(block, key), _at(block, said))), "")
+        yield from _result_in(block, key, calls, results) if key else _pieces(block, speaker)
     for call in parse_tool_calls(message) if speaker == "model" else ():
-        names[call.id] = call.name
         arguments, reason = _split_reason(_object(call), False)
+        id = call.name if "parts" in plain and _is_made_up(call.id) else call.id
         text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-        made_up = "parts" in plain and _is_made_up(call.id)
-        yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
+        calls[id] = {"id": id, "name": call.name, "text": text}
+        yield "call", calls[id]
         if reason is not None:
             yield "reason", {"text": reason}
 
 
-def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield what a block says that is no call: a text, an image, the result of a call."""
-    block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
-    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    lists = [each for each in (block.get(said), block.get("parts")) if isinstance(each, list)]
-    images = [image for each in itertools.chain([block], *lists) if isinstance(each, dict)      # as the APIs spell one
-              if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
-    if said:
-        id, text = str(block[key]), _plain_text(block[said])
-        result = results.get(id) or ToolResult(id, "", text)
-        failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
-        yield "error" if failed else "result", {
-            "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
-            "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images = images or [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
-    elif isinstance(text := block.get("text") or block.get("content"), str) and text:
-        yield speaker, {"text": text}
-    for image in images:
+def _pieces(said: Any, speaker: str) -> _Said:
+    """Yield the texts and images in a content, whichever API spells it."""
+    for each in said if isinstance(said, list) else ():
+        yield from _pieces(each, speaker)
+    if isinstance(said, str) and said:
+        yield speaker, {"text": said}
+    if isinstance(said, dict):
+        inner = [said[key] for key in ("text", "content", "output", "result", "error") if key in said]
+        yield from _pieces(inner[:1], speaker)
+        image = said.get("image_url") or said.get("source") or said.get("inlineData")
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
@@ -8296,13 +7997,20 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
             yield "image", {"text": image}
 
 
-def _plain_text(content: Any) -> str:
-    if isinstance(content, list):           # of blocks: what is no text is named in the text beside it
-        texts = [each for each in content if not isinstance(each, dict) or "text" in each]
-        return "\n".join(map(_plain_text, texts or content))
-    if isinstance(content, dict):           # a block, or gemini's response
-        content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
-    return content if isinstance(content, str) else _write_json(content)
+def _result_in(block: Any, key: str, calls: Mapping[str, dict[str, str]], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield the result of a call, and its images."""
+    id, content = str(block[key]), block[_RESULT_KEYS[key]]
+    pieces = list(_pieces([content, block.get("parts")], "result"))
+    text = "\n".join(words["text"] for kind, words in pieces if kind == "result")
+    text = text or (content if isinstance(content, str) else _write_json(content))
+    result = results.get(id) or ToolResult(id, "", text)
+    failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
+    call = calls.get(id) or {"name": str(block.get("name", "?")), "text": ""}
+    yield "error" if failed else "result", {
+        "id": id, "name": call["name"], "arguments": call["text"], "text": text,
+        "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
+    media = [{"source": {"media_type": each.media_type, "data": to_json(each.data)}} for each in result.media]
+    yield from [piece for piece in pieces if piece[0] == "image"] or _pieces(media, "")
 
 
 def _seen(text: str, most: int = TRACE_CHARACTERS) -> str:
@@ -8319,13 +8027,10 @@ def _row(kind: str, words: dict[str, str]) -> str:
 
 def _diagram(said: _Said) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
-    arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
+    tools, lines = dict[str, str](), list[str]()
     for kind, words in said:
-        drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
-        if kind == "call":
-            arguments[words["id"]] = drawn["text"]
+        drawn = {key: word if key == "time" else _in_diagram(word) for key, word in words.items()}
         if kind == "result":
-            drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
             drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
         lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
     parts = [("M", "model"), ("R", "registry"), *((short, name) for name, short in tools.items())]
@@ -8335,10 +8040,9 @@ def _diagram(said: _Said) -> str:
 
 def _in_diagram(text: str) -> str:
     """Keep Mermaid from reading a text: as entities (ﬂ and ¶ are its marks for them), HTML, a `wrap:` to swallow …"""
-    obeyed = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
-    lines = [re.sub(obeyed, lambda found: f"#{ord(found[0])};", line)
-             for line in _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")]
-    return "<br/>".join(lines) or "(nothing)"
+    obeyed = r"(?m)[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
+    safe = re.sub(obeyed, lambda found: f"#{ord(found[0])};", _seen(text, DIAGRAM_CHARACTERS).strip())
+    return safe.replace("\n", "<br/>") or "(nothing)"
 
 
 _PAGE = """<!doctype html>
@@ -8346,18 +8050,15 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>A conversation with tools</title><style>
 :root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
-body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
+body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem; overflow-wrap: anywhere }}
 details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
 .user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
-.call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
-summary {{ cursor: pointer; font-size: .85rem; overflow-wrap: anywhere }} img {{ max-width: 100%; background: #fff }}
-pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
-:is(.call, .result, .error) pre {{ font: .85rem/1.45 ui-monospace, monospace }}
+pre {{ margin: 0; white-space: pre-wrap }} summary {{ font-size: .85rem }} img {{ max-width: 100% }}
+:not(.call, .result, .error) > pre {{ font: inherit }}
 </style></head><body><h1>A conversation with tools</h1>
 {}
 </body></html>"""
-# pictures that a browser only paints: SVG, say, could do more
-_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
+_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")     # SVG could do more
 
 
 def _page(said: _Said) -> str:
@@ -8381,7 +8082,7 @@ __all__ += ["trace"]
 
 # ---------------------------------------------------------------------------
 # cli: the command line: lessons, a chat, and copies of this file
-#    uses 1 3 7 8 9 10 11 trace
+#    uses 1 2 3 7 8 9 10 11 trace
 # ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
@@ -8408,17 +8109,14 @@ def _lesson_1(scripted_model: Any, trace: Any) -> None:
 def _lesson_2(scripted_model: Any, trace: Any) -> None:
     """The loop: ask, run the calls, send the results back, until the model calls no more."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
     def get_time(city: str) -> str:
-        "Get the local time in a city."
         return f"{city}: 14:05"
 
     functions = {"get_weather": get_weather, "get_time": get_time}
     city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    tools = [{"type": "function", "function": {"name": name, "description": function.__doc__, "parameters": city}}
-             for name, function in functions.items()]
+    tools = [{"type": "function", "function": {"name": name, "parameters": city}} for name in functions]
     script = ([ToolCall("call_1", "get_weather", {"city": "Oslo"}), ToolCall("call_2", "get_time", {"city": "Oslo"})],
               "It is 14:05, and sunny at 25 °C.")
     model, messages = scripted_model(*script), [{"role": "user", "content": "Time and weather in Oslo?"}]
@@ -8440,15 +8138,11 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
     def get_weather(city: str) -> str:
         return f"{city}: sunny, 25 °C"
 
-    def by_if(name: str, city: str) -> str | None:
-        if name == "get_weather":
-            return get_weather(city)
-        return None                                     # a forgotten or invented name: nobody hears of it
-
-    table = {"get_weather": get_weather}
-    registry = ToolRegistry([get_weather])              # a table that also describes: registry.get_schemas()
+    table, registry = {"get_weather": get_weather}, ToolRegistry([get_weather])
     for name in "get_weather", "weather":
-        print(f"a call of {name}\n  by if:   ", by_if(name, "Oslo"))
+        print("a call of", name)
+        if name == "get_weather":                       # no else: of a forgotten or invented name nobody hears
+            print("  by if:   ", get_weather("Oslo"))
         try:
             print("  by table:", table[name]("Oslo"))
         except KeyError as error:
@@ -8462,23 +8156,17 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
     """A wrong call, corrected: three ways to validate, and what each lets through."""
     def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
-        "Book a room in a hotel."
         return f"booked a {room} room for {nights} nights"
 
-    def by_hand(nights: int, room: typing.Any = "single") -> str:
-        if not isinstance(nights, int):
-            return "Error: nights must be a number"
-        return book(nights, room)                       # whoever wrote this did not think of room
+    def by_hand(nights: int, room: typing.Any = "single") -> str:       # who wrote this did not think of room
+        return book(nights, room) if isinstance(nights, int) else "Error: nights must be a number"
 
     registry = ToolRegistry([book])
-    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}, {"days": 2}:
+    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}:
         print(arguments)
-        for way, check in {"not at all": book, "by hand": by_hand}.items():     # Python looks at the names alone
-            try:
-                print(f"  {way}:", check(**arguments))
-            except TypeError as error:
-                print(f"  {way}: the program ends with a TypeError:", error)
-        print("  by schema:", registry.invoke("book", arguments).content.replace("\n", "\n    "))
+        print("  not at all:", book(**arguments))                       # Python does not look at annotations
+        print("  by hand:   ", by_hand(**arguments))
+        print("  by schema: ", registry.invoke("book", arguments).content.replace("\n", "\n    "))
     wrong, right = {"nights": 2, "room": "suite"}, {"nights": 2, "room": "double"}
     model = scripted_model(ToolCall("call_1", "book", wrong), ToolCall("call_2", "book", right), "A double room.")
     print(trace(run_agent(model, "Book a large room for two nights.", registry)))
@@ -8487,164 +8175,44 @@ def _lesson_4(scripted_model: Any, trace: Any) -> None:
 def _lesson_5(scripted_model: Any, trace: Any) -> None:
     """tool_choice: when the model may, must, or must not call, and which tool."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    for choice, use in {
-        "auto": "the model decides: in a chat, nearly always",
-        "required": "it has to call something first: where an answer without looking would be a guess",
-        "get_weather": "it has to call this tool first: where your program knows the next step",
-        "none": "it must not call: where all is known and the answer is to be written",
-    }.items():
+    look = [ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Yes."]
+    for choice, use, script in (
+        ("auto", "the model decides: in a chat, nearly always", ["It often is."]),
+        ("required", "it has to call something first: where an answer without looking would be a guess", look),
+        ("get_weather", "it has to call this tool first: where your program knows the next step", look),
+        ("none", "it must not call: where all is known and the answer is to be written", look),
+    ):
         print(f"\n{choice}: {use}\n        sent as {build_tool_choice(choice)}")
-        # the script does what a model may do that does not care: servers take tool_choice for a wish, too
-        model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Sunny.")
-        print(trace(run_agent(model, "Is it sunny in Oslo?", ToolRegistry([get_weather]), tool_choice=choice)))
+        model, registry = scripted_model(*script), ToolRegistry([get_weather])
+        print(trace(run_agent(model, "Is it sunny in Oslo?", registry, tool_choice=choice)))
+    # servers may take tool_choice for a wish: the call that was not to be is answered with an error, and does not run
     # after the first call a loop goes back to "auto": "required" in every turn would never end
 
 
 def _lesson_6(scripted_model: Any, trace: Any) -> None:
     """The reason, and approval: the model says why, and a dangerous call waits for a yes."""
-    registry = ToolRegistry(think_augment=True)         # every tool asks for a toolcall_reason, too
-
-    @registry.register
     def delete_file(path: str) -> str:
-        "Delete a file."
         return f"{path} is deleted"                     # it never sees the reason
 
-    def approve(call: ToolCall, reason: str | None) -> None:
+    def approve(call: ToolCall, reason: str | None) -> None:            # it sees exactly what is about to run
         print(f"? {call.name} {call.arguments}, because: {reason}")
         if "/tmp/" not in str(call.arguments):          # a program for people would ask them here
             raise ToolError("Error: the user did not allow this. Ask which file is meant.")
 
-    registry.before_call = approve                      # it sees exactly what is about to run
-    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
+    registry = ToolRegistry([delete_file], think_augment=True, before_call=approve)
+    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])       # each tool has a toolcall_reason
     wrong = ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"})
     right = ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"})
     print(trace(run_agent(scripted_model(wrong, right, "Done."), "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
-
-
-def _lesson(options: Any) -> None:
-    """Print a lesson's program and run it; without a number, list the lessons."""
-    import textwrap
-
-    def show(messages: list[Any]) -> str:
-        options.shown += messages
-        return trace(messages)
-    if options.number:
-        lesson = _LESSONS[options.number - 1]
-        program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
-        names = [name for name in ["json", "typing", *__all__] if re.search(rf"\b{name}\b", program)]
-        imports = [f"import {name}\n" for name in names if name not in __all__]
-        model = None if options.model is None else _model_of(options, api_format="openai-chat")
-        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
-        print(f"{''.join(imports)}from toolreg import {', '.join(names[len(imports):])}\n\n{program}")
-        print("=== What it prints ===\n")
-        lesson(scripted_model if model is None else lambda *script: model, show)
-    print("\n=== Lessons: python toolreg.py lesson N ===")
-    for number, lesson in enumerate(_LESSONS, 1):
-        print(f"{number}  {lesson.__doc__}")
-
-
-# --- vendor: a copy of this file that has the chapters that one needs
+# of vendor: a chapter (its name, its title, what it uses), and the line above what is not to be edited (its hash)
 _CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
                       r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
-_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: [0-9a-f]{64}\n", re.MULTILINE)
-
-
-def _source_of(thing: Any) -> str:
-    try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):            # TypeError: it never was in a file
-        raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
-
-
-def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
-    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
-    meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
-    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
-    for name in itertools.chain(*named):
-        if name not in meant:
-            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
-    asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
-    kept: list[str] = []
-    for name in reversed(uses):             # what uses a chapter stands below it
-        users = [user for user in kept if name in uses[user]]
-        if users and name in left_out:
-            raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
-        if users or name in asked - left_out:
-            kept.insert(0, name)
-    return kept
-
-
-def _with_chapters(text: str, kept: Sequence[str]) -> str:
-    """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
-    import ast
-    import textwrap
-    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
-    listed = textwrap.fill(", ".join(kept) or "none", 100)      # the docstring's last words
-    text = re.sub(r':\n[a-z, \n]+\.\n"""\n', f':\n{listed}.\n"""\n', text, count=1)
-    # a method that nothing mounts is not declared
-    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
-    tree, lines = ast.parse(text), text.splitlines(keepends=True)
-    used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
-    imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
-    for line in {name.lineno for name in imports} - {name.lineno for name in imports if name.name in used}:
-        lines[line - 1] = ""
-    # what is left may have blank lines after a class's docstring, and too many before the last lines of the file
-    return re.sub(r'("""\n)\n\n(?=    )|\n+(\nif __name__)', r"\1\n\2", "".join(lines))
-
-
-def _vendor(options: Any) -> None:
-    """Make a copy of this file: its core, and the chapters that are asked for."""
-    import hashlib
-    import textwrap
-    source = _source_of(sys.modules[__name__])
-    body = _SEAL.split(source)[-1]          # of a copy: without its first lines
-    chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
-    uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
-    if options.list:
-        print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
-        for name, found in chapters.items():
-            needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
-            print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
-        return
-    kept = _wanted(uses, options.wanted, options.unwanted)
-    rest = [name for name in chapters if name not in kept]
-    words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
-    about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
-    text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
-            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
-            f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
-            + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
-    _put(options.output, text, options.force)
-    size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
-    print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
-
-
-def _sealed(body: str) -> str:
-    import hashlib
-    return (f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}\n"
-            f"{body}")
-
-
-def _put(path: str | None, text: str, force: bool) -> None:
-    """Print a copy, or write it to a file, but not over one that vendor did not make, or that was changed since."""
-    if path and os.path.exists(path) and not force:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            _, *body = _SEAL.split(old := file.read())
-        if not body or not old.endswith(_sealed(body[-1])):
-            what = "was changed after vendor made it" if body else "is no copy that vendor made"
-            raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
-    os.makedirs(os.path.dirname(path or "") or ".", exist_ok=True)
-    with open(path or 1, "w", encoding="utf-8", newline="\n", closefd=bool(path)) as file:      # 1 is stdout
-        file.write(text)
-
-
-# --- chat
+_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: ([0-9a-f]{64})\n", re.MULTILINE)
 _PROVIDERS = {              # (the address of its own API, what that speaks, what any other address speaks)
     "OPENAI": ("https://api.openai.com/v1", "openai-responses", "openai-chat"),
     "ANTHROPIC": ("https://api.anthropic.com", "anthropic", "anthropic"),
@@ -8656,203 +8224,263 @@ _NOT_ALLOWED = "Error: the user did not allow this call.\nDo not repeat it; ask 
 _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for what the user says next."
 
 
-def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
-    """Make the model that options and environment name."""
-    given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
-    owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
-    meant = [name for name, own in owns.items()             # by its own address, or in the environment
-             if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
-    provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
-    own, *formats = _PROVIDERS[provider]
-    key, model = known(f"{provider}_API_KEY"), options.model or known(f"{provider}_MODEL")
-    base_url = given or known(f"{provider}_BASE_URL") or (key and own)
-    if not base_url or not model:
-        raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
-    api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
-    return http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
+class _Command(types.SimpleNamespace):
+    """A command: what it was given are its attributes, what it does is the method of its name."""
 
+    streamed = False                        # whether what is shown now came in pieces
 
-class _Chat:
-    """A conversation of a person, a model and the tools of a module, kept in a file where one is named."""
+    def lesson(self) -> None:
+        """Print a lesson's program and run it; without a number, list the lessons."""
+        def show(messages: Any) -> str:
+            self.messages += messages
+            return trace(messages)
+        if self.number:
+            lesson = _LESSONS[self.number - 1]
+            model = None if self.model is None else _model_of(self, api_format="openai-chat")
+            program = inspect.cleandoc(inspect.getsource(lesson).partition('"""\n')[2])
+            modules, names = ([name for name in names if re.search(rf"\b{name}\b", program)]
+                              for names in (["json", "typing"], __all__))
+            print(f"=== Lesson {self.number}: {lesson.__doc__} ===\n", *map("import {}".format, modules),
+                  f"from toolreg import {', '.join(names)}\n", program, "\n=== What it prints ===\n", sep="\n")
+            lesson(scripted_model if model is None else lambda *script: model, show)
+        print("\n=== Lessons: python toolreg.py lesson N ===")
+        for number, lesson in enumerate(_LESSONS, 1):
+            print(f"{number}  {lesson.__doc__}")
 
-    def __init__(self, options: Any) -> None:
-        self.options, self.messages, self.results = options, options.shown, options.results
-        self.names, self.streamed = dict[str, str](), False
-        self.model = _model_of(options, self.stream if options.stream else None)
-        self.tools = _tools_at(options.target)
+    def list(self) -> None:
+        """List the tools of a module: those of its registry, or its public functions."""
+        for tool in _tools_at(self.target):
+            print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+
+    def schema(self) -> None:
+        """Print the schema of a tool as an API wants it."""
+        schemas = _tools_at(self.target).get_schemas(api_format=self.format)
+        print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
+
+    def call(self) -> None:
+        """Call a tool as a model would."""
+        registry = _tools_at(self.target)
+        if len(registry) != 1:
+            raise ToolRegError(f"{self.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
+        result = registry.invoke(registry.list_tools()[0], self.arguments)
+        if result.is_error:
+            raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
+        print(result.content)
+
+    def chat(self) -> None:
+        """Let a model answer with the tools of a module: one question, or without one a conversation."""
+        import importlib
+        self.model = _model_of(self, self._stream if self.stream else None)
+        self.tools = _tools_at(self.target)
         self.registry = self.tools.copy(
-            before_call=self.allow, after_call=self.keep, think_augment=self.tools.think_augment or options.think,
-            max_workers=1 if options.ask else self.tools.max_workers)
-        if options.save and os.path.exists(options.save):
-            with open(options.save, encoding="utf-8") as file:
-                saved = _caught(_read_json, file.read()).value
-            if not isinstance(saved, list) or not all(isinstance(each, dict) for each in saved):
-                raise ToolRegError(f"{options.save}: holds no messages")
-            self.messages += saved
-        elif options.system:
-            self.messages.append({"role": "system", "content": options.system})
-
-    def ask(self, **request: Any) -> Any:
-        if sys.stdout.isatty():
-            print("model   …", end="\r", flush=True)        # the next row takes its place
-        return self.model(**request)
-
-    def stream(self, text: str) -> None:
-        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
-        self.streamed = True
-
-    def allow(self, call: ToolCall, reason: str | None) -> Any:
-        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
-        if self.options.ask:
-            print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
-            if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
-                raise ToolError(_NOT_ALLOWED)
-        return self.tools.before_call and self.tools.before_call(call, reason)
-
-    def keep(self, call: ToolCall, result: ToolResult) -> Any:
-        self.results[result.tool_call_id] = result
-        return self.tools.after_call and self.tools.after_call(call, result)
-
-    def answer(self, question: str, typed: bool = False) -> None:
-        """Run the loop, and show each message once it is kept; not the question where a person has typed it."""
-        options, api_format = self.options, self.model.api_format
-        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
-        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
-        asked = {"role": "user", "content": question}
-        loop = agent_loop(self.ask, [*self.messages, asked], self.registry, max_turns=options.max_turns,
-                          tool_choice=options.choice, api_format=api_format)
-        try:
-            for message in itertools.chain([asked], loop):
-                self.messages.append(message)
-                if options.save:
-                    with open(f"{options.save}.new", "w", encoding="utf-8") as file:
-                        json.dump(to_json(self.messages), file, indent=1)
-                    os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
-                for kind, words in () if typed and message is asked else _said(message, self.names, self.results):
-                    print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
-                    self.streamed = False
-        finally:
-            print(end="\n" if self.streamed else "")    # it broke off within a line
-            self.streamed = False
-
-    def talk(self) -> None:
-        try:
-            import readline  # noqa: F401           # lines can be edited where it is
-        except ImportError:
-            pass
+            before_call=self._allow, after_call=self._keep, think_augment=self.tools.think_augment or self.think,
+            max_workers=1 if self.ask else self.tools.max_workers)
+        self.messages += [{"role": "system", "content": self.system}] if self.system else []
+        if self.save and os.path.exists(self.save):
+            with open(self.save, encoding="utf-8") as file:
+                saved = _caught(json.load, file).value
+            if not is_valid(saved, {"type": "array", "items": {"type": "object"}}):
+                raise ToolRegError(f"{self.save}: holds no messages")
+            self.messages[:] = saved
+        if self.question is not None or not sys.stdin.isatty():
+            question = sys.stdin.read() if self.question is None else self.question
+            print(_row("user", {"text": question}), flush=True)
+            return self._answer(question)
+        _caught(importlib.import_module, "readline")        # lines can be edited where it is
         print("Ctrl-C stops an answer, Ctrl-D ends.")
         with contextlib.suppress(EOFError):
             while True:
                 try:
                     if question := input("\n> ").strip():
-                        self.answer(question, typed=True)
-                except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
-                    _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
-        print()
+                        self._answer(question)
+                except (KeyboardInterrupt, *_ERRORS) as error:
+                    _print_error(str(error) or "stopped")
+        return print()
+
+    def _answer(self, question: str) -> None:
+        """Run the loop; show and save each message once it is there."""
+        api_format = self.model.api_format
+        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
+        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
+        self.messages.append({"role": "user", "content": question})
+        for message in agent_loop(self._ask, self.messages, self.registry, max_turns=self.max_turns,
+                                  tool_choice=self.choice, api_format=api_format):
+            self.messages.append(message)
+            if self.save:
+                with open(f"{self.save}.new", "w", encoding="utf-8") as file:
+                    json.dump(to_json(self.messages), file, indent=1)
+                os.replace(f"{self.save}.new", self.save)       # at once: what is there is never half a file
+            for kind, words in _said(message, self.calls, self.results):
+                print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
+                self.streamed = False
+
+    def _ask(self, **request: Any) -> Any:
+        print(end="model   …\r" if sys.stdout.isatty() else "", flush=True)     # the next row takes its place
+        return self.model(**request)
+
+    def _stream(self, text: str) -> None:
+        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
+        self.streamed = True
+
+    def _allow(self, call: ToolCall, reason: str | None) -> Any:
+        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
+        if self.ask:
+            print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
+                raise ToolError(_NOT_ALLOWED)
+        return self.tools.before_call and self.tools.before_call(call, reason)
+
+    def _keep(self, call: ToolCall, result: ToolResult) -> Any:
+        self.results[result.tool_call_id] = result
+        return self.tools.after_call and self.tools.after_call(call, result)
+
+    def serve(self) -> None:
+        """Offer the tools of a module to MCP clients: over HTTP, or to one that starts this command as stderr says."""
+        serve_mcp, target = sys.modules[__name__].serve_mcp, self.target
+        with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
+            registry = _tools_at(target)
+        if self.http is None and self.token is None:
+            name = re.split(r"\.py\b|:", os.path.basename(target))[0]
+            target = os.path.abspath(target) if re.search(r"\.py\b", target) else target
+            known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
+            print(json.dumps({"mcpServers": {name: known}}, indent=2), file=sys.stderr)
+        serve_mcp(registry, http=self.http, token=self.token or (self.http and os.environ.get("TOOLREG_TOKEN")))
+
+    def vendor(self) -> None:
+        """Make a copy of this file: its core, and the chapters that are asked for."""
+        import shlex
+        import textwrap
+        from hashlib import sha256
+        source = inspect.getsource(sys.modules[__name__])
+        *_, body = _SEAL.split(source)          # of a copy: without its first lines
+        chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
+        uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
+        if self.listed:
+            print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
+            for name, found in chapters.items():
+                needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
+                print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
+            return
+        kept = _wanted(uses, self.wanted, self.unwanted)
+        body = _with_chapters(body, kept)
+        about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
+        text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
+                f"# made by: python toolreg.py {shlex.join(each for each in self.argv if each != '--force')}\n"
+                f"# of a toolreg.py that has the sha256: {sha256(source.encode()).hexdigest()}\n"
+                f"# do not edit what is below, make it anew; its sha256: {sha256(body.encode()).hexdigest()}\n{body}")
+        if self.output and os.path.exists(self.output) and not self.force:
+            with open(self.output, encoding="utf-8", errors="replace") as file:
+                *_, promised, old = "", *_SEAL.split(file.read())
+            if promised != sha256(old.encode()).hexdigest():
+                raise ToolRegError(f"vendor: {self.output}: is not as vendor made it (--force overwrites it)")
+        os.makedirs(os.path.dirname(self.output or "") or ".", exist_ok=True)
+        with open(self.output or 1, "w", encoding="utf-8", newline="\n", closefd=bool(self.output)) as file:
+            file.write(text)                # 1 is stdout
+        size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
+        print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
 
 
-def _chat(options: Any) -> None:
-    """Let a model answer with the tools of a module: one question, or without one a conversation."""
-    chat = _Chat(options)
-    if options.question is None and sys.stdin.isatty():
-        chat.talk()
-    else:
-        chat.answer(sys.stdin.read() if options.question is None else options.question)
+def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
+    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
+    groups = {"core": [], "all": [*uses], **{name: [name] for name in uses}}
+    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
+    for name in itertools.chain(*named):
+        if name not in groups:
+            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
+    asked, left_out = ({each for name in names for each in groups[name]} for names in named)
+    kept = asked - left_out
+    for name in reversed(uses):             # what uses a chapter stands below it
+        if users := [user for user in uses if user in kept and name in uses[user]]:
+            if name in left_out:
+                raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
+            kept.add(name)
+    return [name for name in uses if name in kept]
 
 
-# --- the other commands
-def _list(options: Any) -> None:
-    """List the tools of a module: those of its registry, or its public functions."""
-    for tool in _tools_at(options.target):
-        print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+def _with_chapters(text: str, kept: Sequence[str]) -> str:
+    """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
+    import ast
+    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
+    # a method that nothing mounts is not declared
+    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
+    imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
+    for line in {name.lineno for name in imports} - {name.lineno for name in imports if name.name in used}:
+        lines[line - 1] = ""
+    return re.sub(r"\n{4,}", "\n\n\n", "".join(lines).removeprefix("#!/usr/bin/env python3\n"))
 
 
-def _schema(options: Any) -> None:
-    """Print the schema of a tool as an API wants it."""
-    schemas = _tools_at(options.target).get_schemas(api_format=options.format)
-    print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
-
-
-def _call(options: Any) -> None:
-    """Call a tool as a model would."""
-    registry = _tools_at(options.target)
-    if len(registry) != 1:
-        raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
-    result = registry.invoke(registry.list_tools()[0], options.arguments)
-    if result.is_error:
-        raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
-    print(result.content)
-
-
-def _serve(options: Any) -> None:
-    """Offer the tools of a module to MCP clients: over HTTP, or to one that starts this command as stderr says."""
-    serve_mcp, http = _from_chapter("serve_mcp"), options.http
-    with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
-        registry = _tools_at(options.target)
-    if http is None and options.token is None:
-        target = os.path.abspath(options.target) if re.search(r"\.py\b", options.target) else options.target
-        known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
-        name = re.split(r"\.py\b|:", os.path.basename(options.target))[0]
-        print(json.dumps({"mcpServers": {name: known}}, indent=2), file=sys.stderr)
-    serve_mcp(registry, http=http, token=options.token or (os.environ.get("TOOLREG_TOKEN") if http else None))
-
-
-def _from_chapter(word: str) -> Any:
-    if word not in globals():
-        raise ToolRegError(_needs_chapter(word))
-    return globals()[word]
+def _model_of(command: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
+    """Make the model that a command and the environment name."""
+    given, known, http_model = command.base_url, os.environ.get, sys.modules[__name__].HttpModel
+    for provider in ("OPENAI",) if api_format else (*_PROVIDERS, "OPENAI"):     # the last is for all other addresses
+        own, *formats = _PROVIDERS[provider]
+        key, base_url = known(f"{provider}_API_KEY"), given or known(f"{provider}_BASE_URL")
+        base_url = base_url or (key and own)
+        is_own = re.fullmatch(rf"{re.escape(own)}(/v\d\w*)?/?", base_url or "")
+        if is_own or (base_url and not given):
+            break
+    model = command.model or known(f"{provider}_MODEL")
+    if not base_url or not model:
+        raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
+    return http_model(base_url, model, api_format=api_format or formats[not is_own], api_key=key, on_delta=on_delta)
 
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
-    place, name = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
-    module = _module_at(place)
-    registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
-    found: Any = registry
-    if name:
-        found = functools.reduce(lambda thing, key: getattr(thing, key, None), name.split("."), module)
-    elif not registry:
-        made = [_caught(Tool.from_function, thing) for name, thing in vars(module).items() if name[0] != "_"
-                and inspect.isfunction(thing) and thing.__module__ == module.__name__]
-        errors = [outcome.error for outcome in made if outcome.error]
-        found = [outcome.get() for outcome in made if not outcome.error or len(errors) == len(made)]
-        for error in errors:
-            print(f"toolreg: {place}: left out: {_seen(str(error))}", file=sys.stderr)
+    place, names = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
+    found = [_found_at(place, names)]
+    if inspect.ismodule(found[0]):
+        held = vars(found[0])
+        found = [thing for thing in held.values() if isinstance(thing, ToolRegistry)][:1] or [
+            thing for name, thing in held.items()
+            if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == held["__name__"]]
     if not found:
-        raise ToolRegError(f"{place}: there is no {name or 'ToolRegistry and no public function'} in it")
-    return found if isinstance(found, ToolRegistry) else ToolRegistry(found if isinstance(found, list) else [found])
+        raise ToolRegError(f"{place}: there is no ToolRegistry and no public function in it")
+    if len(found) == 1:
+        return found[0] if isinstance(found[0], ToolRegistry) else ToolRegistry(found)
+    registry = ToolRegistry()
+    for thing in found:
+        if fault := _caught(registry.register, thing).error:
+            _print_error(f"{place}: left out: {fault}")
+    return registry
 
 
-def _module_at(place: str) -> Any:
-    """Import a module by its dotted name, or by the path of its file or folder."""
+def _found_at(place: str, names: str) -> Any:
+    """Import a module by its dotted name, or by the path of its file or folder, and give it, or what is in it."""
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
-    is_file, is_folder = file.endswith(".py"), os.path.isdir(place)
-    is_path = is_file or not re.fullmatch(r"\w+(\.\w+)*", place)
-    if is_file != os.path.isfile(place) or is_path > (is_file or is_folder):
-        fault = "is no Python file (*.py)" if os.path.isfile(place) else "there is no such file"
-        raise ToolRegError(f"{place}: {fault}")
+    is_path = os.path.exists(place) or not re.fullmatch(r"\w+(\.(?!py$)\w+)*", place)
+    if is_path and not os.path.isdir(place) and not (os.path.isfile(place) and file.endswith(".py")):
+        raise ToolRegError(f"{place}: there is no such Python file (*.py)")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
         module = importlib.import_module(file.removesuffix(".py") if is_path else place)
+        found = functools.reduce(getattr, filter(None, names.split(".")), module)
     except (Exception, SystemExit) as error:
-        what = f"is no Python: {error.msg}" if isinstance(error, SyntaxError) else _error_text(error)
-        raise ToolRegError(f"{place}: {what}{_own_lines(error)}") from error
-    found = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-    if is_path and os.path.join(folder, file) not in found:
+        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
+    homes = getattr(module, "__file__", ""), *getattr(module, "__path__", ())
+    if is_path and os.path.join(folder, file) not in homes:
         raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
-    return module
+    return found
 
 
 def _own_lines(error: BaseException | None) -> str:
     """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
     import traceback
+    told = "".join(traceback.format_exception(error))
     others = (os.path.dirname(os.__file__), "<frozen ", __file__)
-    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
-    lines = [(frame.filename, frame.lineno, frame.line) for frame in frames if not frame.filename.startswith(others)]
-    if isinstance(error, SyntaxError) and error.text:
-        lines.append((str(error.filename), error.lineno, error.text.strip()))
-    return "".join("\n{}, line {}: {}".format(*line) for line in lines[-3:])
+    lines = re.findall(r'  File "(.*)", line (\d+).*\n +(.*)', told)
+    return "".join(["\n{}, line {}: {}".format(*line) for line in lines if not line[0].startswith(others)][-3:])
+
+
+# what is told in a line: an AttributeError names the chapter that was cut, a KeyError what a model made up in a lesson
+_ERRORS = (ToolRegError, OSError, ValueError, AttributeError, KeyError)
+
+
+def _print_error(error: object) -> None:
+    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
 
 
 _SWITCH = {"action": "store_true"}
@@ -8862,17 +8490,16 @@ _MODEL = {"--model": {"metavar": "NAME", "help": "else OPENAI_MODEL, ANTHROPIC_M
           "--base-url": {"metavar": "URL", "help": "else OPENAI_BASE_URL …, or the own API of a key that is set"}}
 _DRAWN = {"--mermaid": {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"},
           "--html": {"metavar": "FILE", "help": "write the conversation as a page for a browser, too"}}
-# name: (what it does, an example, its arguments)
-_COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
-    "lesson": (_lesson, "lesson 2", {
+_COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {     # name, as of its method: (an example, its arguments)
+    "lesson": ("lesson 2", {
         "number": {"nargs": "?", "type": int, "choices": range(1, len(_LESSONS) + 1), "metavar": "N"},
         **_MODEL, "--model": {"nargs": "?", "const": "", "metavar": "NAME", "help": "a real model plays"}, **_DRAWN}),
-    "list": (_list, "list my_tools.py", _TARGET),
-    "schema": (_schema, "schema my_tools.py:add --format anthropic", {
+    "list": ("list my_tools.py", _TARGET),
+    "schema": ("schema my_tools.py:add --format anthropic", {
         **_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
-    "call": (_call, "call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
+    "call": ("call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
         **_TARGET, "arguments": {**_OR_STDIN, "metavar": "JSON", "help": "the arguments (-: from stdin)"}}),
-    "chat": (_chat, 'chat my_tools.py "Add 17 and 25."', {
+    "chat": ('chat my_tools.py "Add 17 and 25."', {
         **_TARGET, **_MODEL, "question": {**_OR_STDIN, "nargs": "?", "help": "(-: from stdin; none: a conversation)"},
         "--system": {"metavar": "TEXT", "help": "what the model is told first"},
         "--think": {**_SWITCH, "help": "ask the model for its reasons"},
@@ -8881,11 +8508,11 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
         "--max-turns": {"type": int, "default": 10, "help": "calls of the model for a question, at most (10)"},
         "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
         "--stream": {**_SWITCH, "help": "print the text as it comes"}, **_DRAWN}),
-    "serve": (_serve, "serve my_tools.py --http 127.0.0.1:8000", {
+    "serve": ("serve my_tools.py --http 127.0.0.1:8000", {
         **_TARGET, "--http": {"metavar": "HOST:PORT", "help": "over HTTP (else on stdin and stdout)"},
         "--token": {"help": "what a client over HTTP has to send (else TOOLREG_TOKEN)"}}),
-    "vendor": (_vendor, "vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
-        "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
+    "vendor": ("vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
+        "--list": {**_SWITCH, "dest": "listed", "help": "what there is, how long it is, and what it needs"},
         "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},
         "--without": {"dest": "unwanted", "default": "", "metavar": "A,B", "help": "not these (alone: of all)"},
         "-o": {"dest": "output", "metavar": "FILE", "help": "where to (else: printed)"},
@@ -8893,7 +8520,7 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
 }
 
 
-def _options_of(argv: Sequence[str]) -> Any:
+def _command_of(argv: Sequence[str]) -> Any:
     """Read the name of a command, and then its own arguments, in any order."""
     import argparse
 
@@ -8901,22 +8528,19 @@ def _options_of(argv: Sequence[str]) -> Any:
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    listed = "\n".join(f"    {name:<8} {row[0].__doc__}" for name, row in _COMMANDS.items())
-    parser = Parser(prog="toolreg", usage="toolreg COMMAND ...", formatter_class=argparse.RawDescriptionHelpFormatter,
-                    description=f"Give a language model tools: see how it works, and try yours.\n\ncommands:\n{listed}",
+    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
                     epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
     parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
-    parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="its own --help says more")
-    name = parser.parse_args(argv[:1]).command
-    run, example, arguments = _COMMANDS[name]
-    command = Parser(prog=f"toolreg {name}", description=run.__doc__, epilog=f"example: python toolreg.py {example}")
-    for argument, settings in arguments.items():
-        command.add_argument(argument, **settings)
-    return command.parse_intermixed_args(argv[1:], argparse.Namespace(run=run, shown=[], results={}))
-
-
-def _print_error(error: object) -> None:
-    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help="its own --help says more")
+    for name, (example, arguments) in _COMMANDS.items():
+        about = getattr(_Command, name).__doc__
+        added = commands.add_parser(name, help=about, description=about, epilog=f"example: python toolreg.py {example}")
+        for argument, settings in arguments.items():
+            added.add_argument(argument, **settings)
+    if argv[0] not in _COMMANDS:
+        parser.parse_args(argv)             # asks for help, or is wrong
+    given = _Command(run=getattr(_Command, argv[0]), argv=argv, messages=[], results={}, calls={})
+    return commands.choices[argv[0]].parse_intermixed_args(argv[1:], given)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -8928,20 +8552,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
-        options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
+        command = _command_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
         try:
-            options.run(options)
+            command.run(command)
         finally:
             for style in ("mermaid", "html"):
-                if path := getattr(options, style, None):
+                if path := getattr(command, style, None):
                     with open(path, "w", encoding="utf-8") as file:
-                        print(trace(options.shown, options.results.values(), style=style), file=file)
+                        print(trace(command.messages, command.results.values(), style=style), file=file)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
-    except (ToolRegError, OSError, ValueError) as error:
-        _print_error(error)
+    except _ERRORS as error:
+        _print_error(_error_text(error) if type(error) is KeyError else error)
         return 2
     return 0
 

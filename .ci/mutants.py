@@ -42,16 +42,16 @@ MUTANTS = [
     # 4. types
     (4, '"additionalProperties": item.schema or True}', '"additionalProperties": True}'),
     (4, 'needed = {"required": required} if required else {}', "needed = {}"),
-    (4, '**needed, "additionalProperties": False}', "**needed}"),
-    (4, '(required and word != "typing.NotRequired")', "required"),
+    (4, "more = bool(rest) and (", "more = True and ("),
+    (4, '(word != "typing.NotRequired" and name in', '(name in'),
     (3, "if id(value) in around or depth >= MAX_DEPTH:", "if depth >= MAX_DEPTH:"),
     (4, "(place, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
     (4, "            if others:\n", "            if True:\n"),
     # 5. reasons
-    (5, "if not declared:", "if declared:"),
+    (5, "in arguments and not declared:", "in arguments and declared:"),
     (5, "{**reason, **properties} if first else {**properties, **reason}", "{**reason, **properties}"),
     # 6. functions
-    (6, 'schema["additionalProperties"] = rest.schema or True', 'schema["additionalProperties"] = True'),
+    (4, "bool(rest) and (further.schema or True)", "bool(rest)"),
     (6, "if name not in takes.hidden:", "if True:"),
     (6, "for each in takes.positional[:last + 1]), kwargs", "for each in takes.positional[:last]), kwargs"),
     (6, "if name in takes.hidden or not (name in known or takes.rest)]", "if not (name in known or takes.rest)]"),
