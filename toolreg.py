@@ -431,7 +431,6 @@ def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> 
 
 
 def _subschemas(schema: dict[str, Any]) -> list[Any]:
-    """List the schemas directly in a schema."""
     found: list[Any] = []
     for keyword, argument in schema.items():
         _change_schemas(keyword, argument, lambda sub, *steps: found.append(sub))
@@ -527,7 +526,6 @@ class _Rule:
         self.optional = optional
 
     def faults(self, value: Any) -> Iterator[ValidationError]:
-        """Say all that is wrong with a value, placed relative to it."""
         for key, part, node, steps in self.parts(value):
             path = () if key is _ITSELF else (key if isinstance(key, int) else str(key),)
             for fault in [ValidationError(node)] if isinstance(node, str) else node.faults(part):
@@ -697,17 +695,14 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
         return _ITSELF, value, f"{_shown(value)} fits no alternative", ()
     faults = [sub.faults(sub.nearest(value)) for sub in subs]
     memo[key] = memo.get(key, 0) + (len(subs) if all(faults) else 0)
-    wanted = [fault.message.rpartition(" is not ")[2] for each in faults for fault in each if _is_of_type(fault)]
-    if len(wanted) == len(subs):
-        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(dict.fromkeys(wanted))}", ()
+    others = [[fault for fault in each if fault.keyword == "type" and not fault.path] for each in faults]
+    if all(others):
+        wanted = dict.fromkeys(each[0].message.rpartition(" is not ")[2] for each in others)
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(wanted)}", ()
     # another type is farthest away, then another constant (often a tag), then the number of faults
-    best = min(range(len(subs)), key=lambda index: (any(map(_is_of_type, faults[index])), sum(
+    best = min(range(len(subs)), key=lambda index: (bool(others[index]), sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
     return _ITSELF, value, subs[best], (best,)
-
-
-def _is_of_type(fault: ValidationError) -> bool:
-    return fault.keyword == "type" and not fault.path
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -717,7 +712,6 @@ def _reference(reference: str, node: _Node) -> _Rule:
 
 
 def _limit(kinds: list[type], check: Callable[[Any], _Check], words: str) -> Callable[[Any, _Node], _Rule]:
-    """Give the maker of a rule that compares with its argument."""
     return lambda argument, node: _says(_only(kinds, check(argument)), words, argument)
 
 
@@ -835,7 +829,6 @@ class _Node:
         self.weight = 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
-        """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
             sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
             self.compiler.guarded |= sub.table is None          # it holds itself
@@ -940,7 +933,6 @@ class _Compiler:
         return _KEYWORDS
 
     def target(self, reference: str, node: _Node) -> _Node:
-        """Give the compiled schema that a reference leads to."""
         try:
             if not re.match("#(/|$)", reference):
                 raise LookupError(reference)
