@@ -69,8 +69,8 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async extract elsewhere schema formats notes types contracts roots strict spellings responses anthropic gemini "
-            "ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
+CHAPTERS = ("resume threads async extract elsewhere schema formats notes types contracts roots strict spellings responses "
+            "anthropic gemini ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -1438,14 +1438,6 @@ def test_every_type_that_the_readme_says_is_spelled_as_text_is_taken():
         assert isinstance(value, annotation) and from_json(annotation, to_json(value)) == value
 
 
-def test_a_bad_default_does_not_hide_what_is_wrong_with_a_note():
-    def look(call: typing.Callable, code: Annotated[str, {"pattern": "("}] = SubText("a")): ...
-
-    with pytest.raises(ToolDefinitionError) as caught:
-        parameters_of(look)
-    assert "call: Callable has no" in str(caught.value) and 'pattern: "(" is not a supp' in str(caught.value)
-
-
 def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
     Bad = dataclasses.make_dataclass("Bad", [("call", typing.Callable), ("good", int), ("imaginary", list[complex])])
     with pytest.raises(ToolDefinitionError) as caught:
@@ -1605,12 +1597,6 @@ def test_a_class_takes_what_its_constructor_takes():
     schema = object_with(["value", "factor"], value=INTEGER, factor=INTEGER, seen=array_of({}))
     assert schema_of(Scaled) == schema
     assert from_json(Scaled, {"value": 2.0, "factor": 3.0}).value == 6
-
-
-def test_a_default_of_another_kind_of_number_is_said():
-    def take(price: float = 500, level: Optional[int] = 3, size: int = 1.5): ...
-
-    assert [it.get("default") for it in parameters_of(take)["properties"].values()] == [500, 3, None]
 
 
 def test_a_description_beside_a_reference_stays_there():
@@ -1917,7 +1903,7 @@ SPHINX = """Do.
             "mode": "Rounding mode."}),
     # text is not a field because a role stands at the beginning of its line
     ("Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.\n\n:rtype: str",
-         "Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.", {}),
+     "Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.", {}),
     (r"""Do.
 
     :param \*\*more: More.
@@ -1926,12 +1912,12 @@ SPHINX = """Do.
     :Returns: it
     """, "Do.", {"more": "More.", "x": "The x."}),
     # lists of parameters as people write them, too
-    ("Do.\n\nArgs:\n    - x: The\n      x.\n    - `y` (int): The y.\n    - **z**: z",
-         "Do.", {"x": "The x.", "y": "The y.", "z": "z"}),
+    ("Do.\n\nArgs:\n    x: The\n      x.\n    `y` (int): The y.\n    **z**: z",
+     "Do.", {"x": "The x.", "y": "The y.", "z": "z"}),
     ("Do.\n\nArgs:\n    city：城市名\n    x - The x.\n    y (int) -- The y.\n    z (dict[str,\n        int]): The z.\n",
-         "Do.", {"city": "城市名", "x": "The x.", "y": "The y.", "z": "The z."}),
+     "Do.", {"city": "城市名", "x": "The x.", "y": "The y.", "z": "The z."}),
     ("Do.\n\nArgs:\n    mode: One of:\n    - fast: quick\n    last: It.\n", "Do.",
-         {"mode": "One of:\n- fast: quick", "last": "It."}),
+     {"mode": "One of:\n- fast: quick", "last": "It."}),
     ("Do.\n\nArgs:\n    The name of it.\n\n    x: The x.\n", "Do.\n\nArgs:\nThe name of it.", {"x": "The x."}),
     # a docstring that begins with its section
     ("Args:\n        x: The\n            x.\n        y: The y.\n    ", "", {"x": "The x.", "y": "The y."}),
@@ -1956,8 +1942,6 @@ def test_any_text_is_a_docstring(text):
 
 
 class Counter:
-    """Count."""
-
     def __init__(self, start):
         self.value = start
 
@@ -2036,7 +2020,6 @@ def bound_and_called(func, arguments, **options):
     (Counter.double, "", ["number"], ["number"]),
     (Counter(1), "Greet.", ["who"], ["who"]),
     (Search(), "Search the web.", ["query"], ["query"]),
-    (functools.partial(Search()), "Search the web.", ["query"], ["query"]),
     (Unsaid(), "", ["query"], ["query"]),
     (functools.partial(forecast, days=3), "Look.", ["place", "unit", "when"], ["place"]),
     (functools.partial(forecast, "Oslo"), "Look.", ["days", "unit", "when"], []),
@@ -2104,7 +2087,6 @@ def test_odd_parameter_names_survive():
 
     schema = parameters_of(odd)
     assert list(schema["properties"]) == ["title", "type", "properties", "default", "items", "enum", "required"]
-    assert schema["required"] == ["title", "type", "properties"]
 
 
 def unpacked(typed_dict):
@@ -2148,8 +2130,7 @@ def test_an_injected_parameter_is_hidden_from_everything_that_a_model_reads(mark
 
 
 def test_a_context_variable_is_read_at_each_call():
-    def who(a: int, /, tenant, **more):
-        return a, tenant, more
+    def who(a: int, /, tenant, **more): ...
 
     _, schema, bind = toolreg._form_of_function(who, name="who", inject={"tenant": TENANT, "a": 5, "extra": 1})
     assert schema == {"type": "object", "properties": {}, "additionalProperties": True}
@@ -2189,11 +2170,10 @@ def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
 
 
 def test_further_keywords_have_the_schema_of_their_annotation():
-    def collect(**more: int) -> dict:
-        return more
-    registry = ToolRegistry([collect])
-    assert parameters_of(collect)["additionalProperties"] == {"type": "integer"}
-    assert registry.invoke("collect", {"x": 5.0}).content == '{"x": 5}' and registry.invoke("collect", {"x": "no"}).is_error
+    assert parameters_of(open_ended)["additionalProperties"] == INTEGER
+    registry = ToolRegistry([open_ended])
+    assert registry.invoke("open_ended", {"name": "a", "x": 5.0}).value == ("a", {"x": 5})
+    assert registry.invoke("open_ended", {"name": "a", "x": "no"}).is_error
 
 
 # ---------------------------------------------------------------------------
@@ -2737,7 +2717,7 @@ def test_tags_are_a_set_and_one_text_is_one_tag():
 def test_a_tool_built_by_hand_is_checked(options, fault):
     with pytest.raises(ToolDefinitionError) as caught:
         Tool(**{"name": "t", "description": "", "parameters": {}, "func": print, **options})
-    assert str(caught.value) == fault
+    assert str(caught.value) == fault and caught.value.suggestion == ("get_weather" if "name" in options else None)
 
 
 @pytest.mark.parametrize("schema", [{"type": "strin"}, {"required": True}, {"$ref": "#/nowhere"}, {"properties": {"a": 5}}])
@@ -2750,12 +2730,6 @@ def test_properties_without_a_schema_around_them_are_refused():
     with pytest.raises(ToolDefinitionError, match='parameters: city are no keywords .write {"type": "object"'):
         Tool("t", "", {"city": {"type": "string"}}, print)
     assert Tool("t", "", {"not": {"required": ["x"]}}, print) and Tool("t", "", {"properties": {}}, print)
-
-
-def test_an_illegal_name_carries_a_suggestion():
-    with pytest.raises(ToolDefinitionError) as caught:
-        Tool.from_function(lambda: 1)
-    assert caught.value.suggestion == "lambda"
 
 
 def test_a_tool_shares_no_schema_with_its_maker():
@@ -2779,15 +2753,6 @@ def test_a_class_is_refused_with_what_to_write():
         Tool.from_function(dict)
     with pytest.raises(ToolDefinitionError, match="is no function"):
         Tool.from_function(5)
-
-
-def test_the_arguments_text_says_all_that_is_wrong():
-    tool = Tool("get_weather", "", CITY, lambda **arguments: arguments)
-    with pytest.raises(ToolArgumentError) as caught:
-        tool.run({"days": "three", "town": "x"})
-    assert str(caught.value) == ('the arguments do not fit the parameters of "get_weather":\n- city: is missing\n'
-                                 '- days: "three" is not an integer\n- town: is not allowed here (there are: city, days)')
-    assert [error.path for error in caught.value.errors] == [("city",), ("days",), ("town",)]
 
 
 @pytest.mark.parametrize("text, fault", [
@@ -2912,19 +2877,6 @@ def test_a_registry_has_no_name(tools):
         ToolRegistry(tools)
 
 
-@pytest.mark.parametrize("options, fault", [
-    ({"before_call": "x"}, "before_call: must be callable"), ({"after_call": 5}, "after_call: must be callable")])
-def test_hooks_that_are_none_are_refused_at_once(options, fault):
-    with pytest.raises(TypeError, match=fault):
-        ToolRegistry(**options)
-
-
-def test_functions_may_be_registered_together():
-    registry = ToolRegistry()
-    registry.register_all([add, Tool("t", "", {}, print)], namespace="n")
-    assert registry.list_tools() == ["n-add", "n-t"]
-
-
 def test_what_is_given_by_mistake_is_refused():
     with pytest.raises(ToolDefinitionError, match="is no function"):
         ToolRegistry().register(None)
@@ -2934,6 +2886,9 @@ def test_what_is_given_by_mistake_is_refused():
         ToolRegistry().register(add, inject=["b"])
     with pytest.raises(ToolDefinitionError, match="metadata must be a ToolMetadata"):
         ToolRegistry().register(add, metadata={"timeout": 5})
+    for option in ("before_call", "after_call"):
+        with pytest.raises(TypeError, match=f"{option}: must be callable"):
+            ToolRegistry(**{option: 5})
 
 
 @pytest.mark.parametrize("use", [
@@ -2945,31 +2900,16 @@ def test_unknown_names_raise_and_name_what_there_is(use):
     assert str(caught.value) == 'there is no tool "wether" (there are: get_weather, add)'
 
 
-def test_a_long_list_of_tools_is_cut_nearest_first():
-    registry = ToolRegistry(Tool(f"tool_{i}", "", {}, print) for i in range(50))
-    registry.register(Tool("get_weather", "", {}, print))
-    assert registry.invoke("get_wether", {}).content.startswith(
-        'Error: there is no tool "get_wether" (there are: get_weather, ')
-    assert registry.invoke("get_wether", {}).content.endswith(
-        " and 31 more)\nCall a tool that there is, or answer without one.")
-
-
 def test_among_thousands_of_tools_the_nearest_names_are_found_at_once():
     registry = ToolRegistry(Tool(f"find_trains_{number}", "", {}, print) for number in range(5_000))
     registry.register(Tool("get_weather", "", {}, print))
     start = time.perf_counter()
     assert registry.invoke("get_wether", {}).content.startswith(
         'Error: there is no tool "get_wether" (there are: get_weather, ')
+    assert registry.invoke("get_wether", {}).content.endswith(
+        " and 4981 more)\nCall a tool that there is, or answer without one.")
     assert "(there are: find_trains_4321" in registry.invoke("find_train_4321", {}).content
     assert time.perf_counter() - start < 2
-
-
-def test_the_spellings_that_are_kept_are_bounded():
-    registry = weather_registry()
-    for at in range(100):
-        registry.register(Tool("another", "", {}, dict), replace=True)
-        assert registry.get_schemas(tags=[f"none has {at}"]) == [] and "another" in str(registry.get_schemas())
-        assert len(registry._spelled) <= toolreg._SPELLINGS_KEPT + 1
 
 
 def test_a_name_that_is_taken_is_refused_unless_it_is_to_be_replaced():
@@ -2990,13 +2930,8 @@ def test_registering_many_is_all_or_nothing():
 
 @pytest.mark.parametrize("option", ["description", "parameters", "inject"])
 def test_a_made_tool_is_not_made_again(option):
-    with pytest.raises(TypeError, match=f'tool "t": {option} cannot be changed here'):
+    with pytest.raises(TypeError, match=f'tool "t": only its name and metadata can be changed here .got {option}; '):
         ToolRegistry().register(Tool("t", "", {}, print), **{option: {"a": "b"}})
-
-
-def test_unknown_options_raise():
-    with pytest.raises(TypeError):
-        ToolRegistry().register(add, timeout=3)
 
 
 def test_merge_copies_tools_and_what_is_disabled_and_leaves_the_other_alone():
@@ -3048,15 +2983,6 @@ def test_schemas_are_fresh_filtered_by_tag_and_follow_every_change():
     assert len(registry.get_schemas()) == 1
 
 
-@pytest.mark.parametrize("registry_says", [False, True])
-@pytest.mark.parametrize("tool_says, shown", [(None, None), (True, True), (False, False)])
-def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_says, tool_says, shown):
-    registry = ToolRegistry(think_augment=registry_says)
-    registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
-    properties = registry.get_schemas()[0]["function"]["parameters"]["properties"]
-    assert (TOOLCALL_REASON in properties) == (registry_says if shown is None else shown)
-
-
 @of("strict")
 def test_strict_needs_coercion():
     with pytest.raises(ToolDefinitionError, match="only coerce=True reads back"):
@@ -3096,8 +3022,9 @@ def test_what_a_function_changes_is_not_changed_in_the_call(func, arguments):
     calls, seen = [ToolCall("1", registry.list_tools()[0], arguments)], []
     for results in turns(registry, calls):
         assert not results[0].is_error and seen.pop() == calls[0].arguments == arguments
-    assert invoked(registry.copy(before_call=lambda call, reason: None), calls[0])[0].is_error is False
-    assert seen.pop() == calls[0].arguments == arguments
+    meddled = registry.copy(before_call=lambda call, reason: call.arguments.clear())
+    assert [result.is_error for result in invoked(meddled, calls[0])] == [False] * len(invoked(registry, calls[0]))
+    assert calls[0].arguments == arguments
 
 
 def test_a_call_comes_as_a_tool_call_a_wire_dict_or_a_name():
@@ -3145,6 +3072,7 @@ def test_the_text_for_wrong_arguments_is_this_one():
 - unit: "k" is not one of "c", "f"
 - town: is not allowed here (there are: city, days, unit)
 Fix the arguments and call the tool again."""
+    assert [error.path for error in result.error.errors] == [("city",), ("days",), ("unit",), ("town",)]
 
 
 def test_text_that_is_no_object_is_never_run():
@@ -3211,12 +3139,14 @@ def test_what_after_call_raises_is_raised():
 @pytest.mark.parametrize("value, content", [
     ("北京", "北京"), ("", ""), (None, "null"), ({"a": "é"}, '{"a": "é"}'), ([1, (2, 3)], "[1, [2, 3]]"), (True, "true"),
     (float("nan"), "NaN"), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), "2024-02-29"), ({1: {2}}, '{"1": [2]}'),
+    (["a", "b"], '["a", "b"]'), ([], "[]"), (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a b"), "/a b"),
+    (uuid.UUID(int=0), str(uuid.UUID(int=0))), ([datetime.date(2024, 2, 29)], '["2024-02-29"]'),
 ])
 def test_content_is_text_as_it_is_and_everything_else_as_json(value, content):
     registry = ToolRegistry()
     registry.register(lambda: value, name="t")
     result = registry.invoke("t", {})
-    assert result.content == content and not result.is_error and (result.value is value)
+    assert result.content == content and not result.is_error and result.value is value and result.media == ()
 
 
 def test_a_result_without_a_json_form_is_still_a_success():
@@ -3250,12 +3180,6 @@ def test_the_fast_way_to_content_gives_what_the_slow_way_gives(value):
     assert toolreg._content_of(value) == toolreg._printable(expected)
 
 
-def test_a_tool_that_words_its_own_answer_gives_text_and_value():
-    registry = ToolRegistry([])
-    registry.register(lambda: Answer("2 images", [1, 2]), name="t")
-    assert (registry.invoke("t", {}).content, registry.invoke("t", {}).value) == ("2 images", [1, 2])
-
-
 def test_each_call_runs_in_a_copy_of_the_callers_context():
     variable = contextvars.ContextVar("variable", default="unset")
     def touch() -> str:
@@ -3276,158 +3200,7 @@ def threads():
     return threading
 
 
-@of("anthropic")
-def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
-    def grow(items: list) -> list:
-        items.append("grown")
-        return items
-    def meddle(call, reason):
-        call.arguments["items"] = "meddled"
-    arguments = {"items": [1]}
-    message = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "grow", "input": {"items": [1]}}]}
-    registry = ToolRegistry([grow], before_call=meddle)
-    assert registry.invoke("grow", arguments).value == [1, "grown"] and arguments == {"items": [1]}
-    registry.respond(message)
-    assert message["content"][0]["input"] == {"items": [1]}
-
-
 # --- the calls of one turn
-def test_32_tools_that_meet_return_on_all_paths():
-    barrier = threading.Barrier(32, timeout=10)
-    registry = ToolRegistry()
-    registry.register(lambda: barrier.wait() >= 0, name="meet")
-    calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
-
-
-def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
-    monkeypatch.setattr(toolreg, "_WORKERS", {})
-    registry = ToolRegistry()
-    registry.register(lambda: threading.current_thread(), name="where")
-    seen = set()
-    for _ in range(20):
-        seen |= {result.value for result in registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])}
-    assert len(seen) <= 24                  # of 160 calls; one that is about to wait again may be passed over
-
-
-def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
-    monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
-    monkeypatch.setattr(toolreg, "_WORKERS", {})
-    registry = ToolRegistry()
-    registry.register(lambda: threading.current_thread(), name="where")
-    thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
-    thread.join(10)
-    assert not thread.is_alive()
-    assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
-
-
-def test_a_worker_thread_that_waits_keeps_nothing_alive():
-    class Value:
-        pass
-    registry = ToolRegistry()
-    registry.register(Tool("make", "", {}, Value))
-    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
-    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
-    while any(each() for each in kept) and time.monotonic() < patience:
-        time.sleep(0.001)
-    assert [each() for each in kept] == [None, None]
-
-
-def test_at_most_max_workers_run_at_once():
-    running, most, lock = [0], [0], threading.Lock()
-    def busy() -> None:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        time.sleep(0.002)
-        with lock:
-            running[0] -= 1
-    registry = ToolRegistry([busy], max_workers=3)
-    calls = [wire("busy", {}, str(i)) for i in range(20)]
-    turns(registry, calls)
-    assert 1 < most[0] <= 3
-    for wrong in (0, "3", True):
-        with pytest.raises(ValueError):
-            registry.execute_tool_calls(calls, max_workers=wrong)
-
-
-def test_a_thousand_calls_keep_their_order_and_ids():
-    registry = ToolRegistry([add])
-    calls = [wire("add", {"a": i}, f"id{i}") for i in range(1000)]
-    for results in turns(registry, calls):
-        assert [(result.tool_call_id, result.value) for result in results] == [(f"id{i}", i) for i in range(1000)]
-
-
-def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
-    def where() -> int:
-        return threading.get_ident()
-    registry = ToolRegistry([where])
-    registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
-    calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
-    here = threading.get_ident()
-    for results in turns(registry, calls):
-        assert [result.value == here for result in results] == [True, False, True, False]
-    assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
-    assert registry.invoke("where", {}).value == here
-
-
-def test_duplicate_ids_and_unknown_tools_harm_nobody():
-    registry = weather_registry()
-    calls = [wire("add", {"a": 1}, "same"), wire("ad", {}, "same"), wire("add", "[", "same"), wire("add", {"a": 4}, "same")]
-    contents = [result.content for result in registry.execute_tool_calls(calls)]
-    assert (contents[0], contents[3]) == ("1", "4") and "there is no tool" in contents[1] and "not a JSON object" in contents[2]
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
-    release = threading.Event()
-    def wait() -> None:
-        release.wait(20)
-    registry = ToolRegistry([add, wait])
-    registry.register(raising(stop()), name="stop")
-    calls = [wire("add", {"a": 1}, "1"), wire("wait", {}, "2"), wire("stop", {}, "3")]
-    start = time.monotonic()
-    with pytest.raises(stop) as caught:
-        registry.execute_tool_calls(calls)
-    assert time.monotonic() - start < 10 and caught.value.results[1] is None and len(caught.value.results) == 3
-    with pytest.raises(stop):
-        registry.invoke(calls[2])
-    release.set()
-
-
-def test_after_ctrl_c_no_more_calls_are_begun():
-    begun, go_on = [], threading.Event()
-    def stop() -> None:
-        raise KeyboardInterrupt
-    def late() -> None:
-        begun.append(go_on.wait(20))
-    registry = ToolRegistry([stop, late], max_workers=2)
-    with pytest.raises(KeyboardInterrupt):
-        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
-    go_on.set()
-    time.sleep(0.05)
-    assert len(begun) <= 2
-
-
-def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
-    begun, go_on = [], threading.Event()
-    def stop() -> None:
-        raise KeyboardInterrupt
-    def hold() -> None:
-        go_on.wait(20)
-    def late() -> None:
-        begun.append(1)
-    def stays() -> None:
-        time.sleep(0.3)                     # the threads have that long to begin what they must not
-        go_on.set()
-        time.sleep(0.1)
-    registry = ToolRegistry([stop, hold, late], max_workers=2)
-    registry.register(stays, metadata=ToolMetadata(parallel=False))
-    with pytest.raises(KeyboardInterrupt) as caught:
-        registry.execute_tool_calls([wire(name, {}, name) for name in ("hold", "stop", "late", "late", "stays")])
-    assert begun == [] and [result and result.name for result in caught.value.results] == ["hold", None, None, None, "stays"]
-
-
 def test_iterators_are_made_lists():
     registry = ToolRegistry()
     registry.register(lambda: map(str, range(2)), name="sync")
@@ -3458,31 +3231,12 @@ def test_other_threads_may_register_while_schemas_are_made_and_calls_answered():
     assert faults == [] and len(registry.get_schemas()) == 2
 
 
-def test_what_the_program_forgot_to_inject_is_not_told_to_the_model():
-    secret = contextvars.ContextVar("secret_user")
-    def mine(user: str) -> str:
-        return user
-    registry = ToolRegistry()
-    registry.register(mine, inject={"user": secret})
-    result = registry.invoke("mine", {})
-    assert result.content == 'Error: the tool "mine" cannot be called now.\nGo on without it.'
-    assert isinstance(result.error, LookupError)
-
-
 @pytest.fixture
 def no_threads(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
     monkeypatch.setattr(threading.Thread, "start", refuse)
     monkeypatch.setattr(toolreg, "_WORKERS", {})
-
-
-def test_where_threads_do_not_exist_everything_runs_in_order(no_threads):
-    order = []
-    registry = ToolRegistry()
-    registry.register(lambda x: order.append(x), name="f")
-    registry.execute_tool_calls([wire("f", {"x": i}, str(i)) for i in range(5)])
-    assert order == [0, 1, 2, 3, 4]
 
 
 def boom(x: int) -> int:
@@ -3500,7 +3254,7 @@ class Sealed(BaseException):
 def test_a_stop_iteration_of_after_call_does_not_end_a_loop_over_calls():
     said = iter([1])
     registry = ToolRegistry([add], after_call=lambda call, result: next(said))
-    with pytest.raises(RuntimeError, match="after_call raised StopIteration"):
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
         list(map(registry.invoke, [wire("add", {"a": 1})] * 3))
 
 
@@ -3655,24 +3409,15 @@ def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
     (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
     (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
     (("see:", Media(b"abc", "image/png")), "see:\n[image/png, 3 bytes]", ("see:", Media(b"abc", "image/png"))),
-    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7),
+    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7), (Answer("2 images", [1]), "2 images", [1]),
+    (Answer(["a", "b"], 1), "a\nb", 1),
 ])
 def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
     registry = ToolRegistry()
     registry.register(lambda: value, name="t")
     for result in invoked(registry, "t", {}):
-        assert (result.content, result.value, result.media) == (content, program, (Media(b"abc", "image/png"),))
-
-
-@pytest.mark.parametrize("value, content", [
-    (Answer("2 images", [1]), "2 images"), (Answer(["a", "b"], 1), "a\nb"), (["a", "b"], '["a", "b"]'), ([], "[]"),
-    (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a b"), "/a b"), (uuid.UUID(int=0), str(uuid.UUID(int=0))),
-    ([datetime.date(2024, 2, 29)], '["2024-02-29"]')])
-def test_what_json_spells_as_text_comes_without_quotes_at_the_top(value, content):
-    registry = ToolRegistry()
-    registry.register(lambda: value, name="t")
-    assert [(result.content, result.media) for result in invoked(registry, "t", {})] == [(content, ())] * len(
-        invoked(registry, "t", {}))
+        media = (Media(b"abc", "image/png"),) if "[image" in content else ()
+        assert (result.content, result.value, result.media) == (content, program, media)
 
 
 def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
@@ -3728,10 +3473,11 @@ def test_a_result_says_how_long_its_call_took():
 @pytest.mark.parametrize("registry_says, tool_says, order", [
     ("first", None, [TOOLCALL_REASON, "a", "b"]), (True, "first", [TOOLCALL_REASON, "a", "b"]),
     ("first", True, [TOOLCALL_REASON, "a", "b"]), (True, True, ["a", "b", TOOLCALL_REASON]), ("first", False, ["a", "b"]),
-    (False, "first", [TOOLCALL_REASON, "a", "b"])])
-def test_the_reason_may_be_asked_for_first(registry_says, tool_says, order):
+    (False, "first", [TOOLCALL_REASON, "a", "b"]), (False, None, ["a", "b"]), (False, True, ["a", "b", TOOLCALL_REASON]),
+    (True, None, ["a", "b", TOOLCALL_REASON]), (True, False, ["a", "b"])])
+def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_says, tool_says, order):
     registry = ToolRegistry()
-    registry.enable_think_augment(registry_says)
+    registry.enable_think_augment(registry_says)        # or not, where it says False
     registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
     assert list(registry.get_schemas()[0]["function"]["parameters"]["properties"]) == order
     assert registry.invoke("add", {TOOLCALL_REASON: "why", "a": 1}).reason == "why"
@@ -3760,30 +3506,12 @@ def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, mo
     for refused in (lambda: core.ToolRegistry(executor=5), lambda: registry.execute_tool_calls([], executor=5)):
         with pytest.raises(TypeError, match='"executor" needs the chapter "elsewhere"'):
             refused()
-    registry.register(lambda: later(), name="late")
+    class Later:
+        def __await__(self):
+            yield
+    registry.register(lambda: Later(), name="late")
     result = registry.invoke("late", {})
     assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
-
-
-def test_after_ctrl_c_on_this_thread_no_call_that_waits_is_begun():
-    begun, two = [], threading.Barrier(3)
-
-    def waits(place: int) -> None:
-        begun.append(place)
-        if place < 2:
-            two.wait(10)
-        time.sleep(0.1)
-
-    def stops() -> None:
-        two.wait(10)                        # two run beside it, and eight wait
-        raise KeyboardInterrupt
-    registry = ToolRegistry([waits], max_workers=2)
-    registry.register(stops, metadata=ToolMetadata(parallel=False))
-    calls = [ToolCall(str(place), "waits", {"place": place}) for place in range(10)] + [ToolCall("x", "stops", {})]
-    with pytest.raises(KeyboardInterrupt):
-        registry.execute_tool_calls(calls)
-    time.sleep(0.5)
-    assert sorted(begun) == [0, 1]
 
 
 # ---------------------------------------------------------------------------
@@ -3816,12 +3544,6 @@ def test_the_loop_runs_to_the_answer_and_leaves_the_callers_list_alone():
     assert len(messages) == 1 and [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
     assert history[2]["content"] == "Oslo 1 c" and history[-1]["content"] == "It is fine."
     assert history_faults(history) == []
-
-
-def test_the_loop_is_a_stream_of_new_messages():
-    model = scripted_model([ToolCall("c1", "add", {"a": 1}), ToolCall("c2", "add", {"a": 2})], "done")
-    roles = [message["role"] for message in agent_loop(model, "go", weather_registry())]
-    assert roles == ["assistant", "tool", "tool", "assistant"]
 
 
 def test_a_model_reads_its_errors_and_may_try_again():
@@ -3899,20 +3621,17 @@ def test_the_model_is_given_messages_tools_and_choice():
     registry = weather_registry()
     run_agent(model, "go", registry)
     assert seen == [{"messages": [{"role": "user", "content": "go"}], "tools": registry.get_schemas(), "tool_choice": "auto"}]
-
-
-def test_without_tools_neither_tools_nor_choice_are_sent():
     model, seen = recorder("hello")
     run_agent(model, "go", ToolRegistry())
-    assert list(seen[0]) == ["messages"]
+    assert list(seen[0]) == ["messages"]    # nor a choice without tools
 
 
 @pytest.mark.parametrize("choice, first", [
     ("required", "required"), ("any", "required"), ("add", {"type": "function", "function": {"name": "add"}})])
-def test_a_forced_choice_holds_until_the_first_turn_with_calls(choice, first):
-    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "add", {"a": 1}), "ok")
+def test_a_forced_choice_holds_until_a_call_fitted(choice, first):
+    model, seen = recorder(ToolCall("1", "add", {}), ToolCall("2", "add", {"a": 1}), "ok")
     run_agent(model, "go", weather_registry(), tool_choice=choice)
-    assert [asked["tool_choice"] for asked in seen] == [first, "auto", "auto"]
+    assert [asked["tool_choice"] for asked in seen] == [first, first, "auto"]
 
 
 def test_a_model_that_ignores_a_forced_choice_and_answers_is_final():
@@ -3950,26 +3669,12 @@ def test_the_assistant_message_is_kept_as_it_came():
     assert run_agent(scripted_model(reply, "ok"), "go", weather_registry())[1] == reply
 
 
-@pytest.mark.parametrize("error", [ValueError("down"), StopIteration()])
-def test_what_a_model_raises_is_raised(error):
-    def model(**_):
-        raise error
-    with pytest.raises((ValueError, RuntimeError)):
-        run_agent(model, "go", weather_registry())
-
-
 def loops(model, messages, registry, **options):
     """Give the new messages of a run on every path that this copy has; the model is made anew for each."""
     async def alist():
         return [message async for message in aagent_loop(model(), messages, registry, **options)]
     return [list(agent_loop(model(), messages, registry, **options)),
             *([asyncio.run(alist())] if "async" in HERE_ARE else [])]
-
-
-def test_a_choice_is_kept_until_a_call_fitted():
-    model, seen = recorder(ToolCall("1", "add", {}), ToolCall("2", "add", {"a": 1}), "ok")
-    run_agent(model, "go", weather_registry(), tool_choice="required")
-    assert [asked["tool_choice"] for asked in seen] == ["required", "required", "auto"]
 
 
 def test_a_choice_may_be_a_list_of_names():
@@ -3980,7 +3685,7 @@ def test_a_choice_may_be_a_list_of_names():
     model, seen = recorder(calls, "ok")
     history = run_agent(model, "go", weather_registry(), tool_choice=["add", "get_weather"])
     assert seen[0]["tool_choice"] == "required" and [each["content"] for each in history[2:4]] == ["Oslo 1 c", "1"]
-    for wrong, error in (([], TypeError), ([5], TypeError), (["add", "nothing"], ToolNotFoundError)):
+    for wrong, error in (([], ValueError), ([5], ValueError), (["add", "nothing"], ToolNotFoundError)):
         with pytest.raises(error):
             run_agent(model, "go", weather_registry(), tool_choice=wrong)
 
@@ -4021,7 +3726,72 @@ def test_whatever_ends_a_run_carries_the_messages(error):
         assert len(resumed) == 4 and history_faults(resumed) == []
 
 
-# --- messages that end in calls
+@of("spellings")
+def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
+    call = SdkObject(id="c", type="function", function=SdkObject(name="add", arguments='{"a": 1}'))
+    asked = SdkObject(role="assistant", content=None, tool_calls=[call])
+    history = run_agent(scripted_model("ok"), [{"role": "user", "content": "go"}, asked], weather_registry())
+    assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
+    assert json.loads(json.dumps(history)) == history
+
+
+def test_what_is_no_json_in_a_history_that_is_given_is_left_to_the_model():
+    picture = {"role": "user", "content": [{"type": "image", "source": {"data": pathlib.Path("x.png")}}]}
+    assert run_agent(scripted_model("ok"), [picture], weather_registry())[0] == picture
+
+
+def test_one_malformed_call_costs_the_others_nothing():
+    calls = [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}},
+             {"id": "c2", "type": "function", "function": "add"}]
+    turn = {"role": "assistant", "content": None, "tool_calls": calls}
+    if "spellings" not in HERE_ARE:
+        with pytest.raises(TypeError, match="spellings"):
+            weather_registry().respond(turn)
+        return
+    first, second = weather_registry().respond(turn)
+    assert (first["tool_call_id"], second["tool_call_id"]) == ("c1", "c2") and "no tool" in second["content"]
+    history = run_agent(scripted_model(turn, "ok"), "go", weather_registry())
+    assert history[1]["tool_calls"][1]["function"] == {"name": "_", "arguments": "{}"}
+
+
+@pytest.mark.parametrize("messages", [["q"], [None], None, 5, {"role": "user", "content": "go"}])
+def test_what_is_no_list_of_messages_is_refused_before_the_model_is_asked(messages):
+    with pytest.raises(TypeError, match=r"messages: must be a list, as \[message\], or a text \(got "):
+        run_agent(scripted_model(), messages, weather_registry())
+
+
+def test_the_format_is_the_models_own_where_none_is_given():
+    def model(**asked):
+        return {"role": "assistant", "content": str(list(asked))}
+    model.api_format = "nonsense"
+    with pytest.raises(ValueError, match="api_format: must be one of"):
+        run_agent(model, "go", weather_registry())
+
+
+def test_a_scripted_model_that_has_no_more_answers_says_so():
+    with pytest.raises(ToolRegError, match="no more answers .it had 1"):
+        run_agent(scripted_model(ToolCall("1", "add", {"a": 1})), "go", weather_registry())
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.sampled_from(sorted(CALL_KINDS)), max_size=4), max_size=5), st.integers(1, 5),
+       st.sampled_from(["auto", "none", "required", "add"]))
+def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, choice):
+    asked = []
+    def model(**_):
+        asked.append(1)
+        kinds = turns[len(asked) - 1] if len(asked) <= len(turns) else []
+        return calls_message(*[{**CALL_KINDS[kind], "id": None if i % 2 else "same"} for i, kind in enumerate(kinds)], content="x")
+    try:
+        history = run_agent(model, "go", ToolRegistry([add, boom]), max_turns=max_turns, tool_choice=choice)
+    except MaxTurnsExceeded as limit:
+        history = limit.messages
+    assert len(asked) <= max_turns and history_faults(history) == []
+
+
+# ---------------------------------------------------------------------------
+# resume: histories that end in calls without results
+# ---------------------------------------------------------------------------
 SAID = {"anthropic": {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
         "gemini": {"role": "model", "parts": [{"text": "done"}]}}
 
@@ -4061,107 +3831,6 @@ def test_a_program_may_stop_before_the_calls_run_and_refuse_or_go_on_later():
     assert len(ran) == len(loops(lambda: scripted_model("ok"), [*messages, *refused], registry))
 
 
-# A program that keeps its history in a file, and ends before it is done: nothing in it lives on but the file.
-STOPPED_RUN = """
-import json, os, pathlib, signal, sys
-sys.path.insert(0, sys.argv[1])
-import toolreg
-
-def save(messages):
-    pathlib.Path("store.json").write_text(json.dumps(messages))
-
-def f(n: int) -> str:
-    with open("ran.txt", "a") as log:
-        print(n, file=log)
-    return f"ran {n}"
-
-def model(*, messages, **_):
-    if "ran 1" not in json.dumps(messages):
-        return answers[0]
-    if ends == "crash":
-        os.kill(os.getpid(), signal.SIGKILL)
-    raise ConnectionError("lost")
-
-class Stop(Exception):
-    pass
-
-api_format, ends = sys.argv[2:]
-answers, messages = json.loads(pathlib.Path("answers.json").read_text()), json.loads(pathlib.Path("store.json").read_text())
-loop = toolreg.agent_loop(model, messages, toolreg.ToolRegistry([f]), api_format=api_format)
-try:
-    for message in loop:
-        messages.append(message)
-        save(messages)
-        if ends == "approval" and toolreg.parse_tool_calls(message):
-            loop.throw(Stop())          # of an answer that is several items this is the first: all are in .messages
-except (Stop, ConnectionError) as stop:
-    save(stop.messages)
-"""
-
-
-@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
-@pytest.mark.parametrize("ends, refused, ran_before", [
-    ("approval", [], []), ("approval", [1], []), ("crash", [], ["0", "1"]), ("lost", [], ["0", "1"])])
-def test_a_run_that_ended_goes_on_from_a_file_and_every_call_is_answered_once(tmp_path, api_format, ends, refused, ran_before):
-    def spelled(*numbers):
-        return build_assistant_messages([ToolCall(f"c{n}", "f", {"n": n}) for n in numbers], api_format=api_format)
-
-    def answered(texts):
-        return build_tool_result_messages([ToolResult(f"c{n}", "f", text, n in refused) for n, text in texts.items()],
-                                          api_format=api_format)
-    user, last = toolreg._APIS[api_format].user("go"), SAID.get(api_format, {"role": "assistant", "content": "done"})
-    answers = [turn if api_format == "openai-responses" else turn[0] for turn in (spelled(0, 1), spelled(2), [last])]
-    store, log = tmp_path / "store.json", tmp_path / "ran.txt"
-    store.write_text(json.dumps([user]), "utf-8")
-    (tmp_path / "answers.json").write_text(json.dumps(answers), "utf-8")
-    run_python("-c", STOPPED_RUN, str(HERE), api_format, ends, cwd=tmp_path, status=-9 if ends == "crash" else 0)
-
-    registry, ran = ToolRegistry(max_workers=1), sorted(log.read_text("utf-8").split()) if log.exists() else []
-    registry.register(lambda n: ran.append(str(n)) or f"ran {n}", name="f")
-    stored = json.loads(store.read_text("utf-8"))
-    assert stored[:1 + len(spelled(0, 1))] == [user, *spelled(0, 1)] and ran == ran_before
-    stored += answered(dict.fromkeys(refused, "Not approved."))
-    todo = iter(answers[1:])
-    assert run_agent(lambda **_: next(todo), stored, registry, api_format=api_format) == [
-        user, *spelled(0, 1), *answered({**dict.fromkeys(refused, "Not approved."), **{
-            n: f"ran {n}" for n in (0, 1) if n not in refused}}), *spelled(2), *answered({2: "ran 2"}), last]
-    assert ran == [n for n in "012" if int(n) not in refused]
-
-
-@of("spellings")
-def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
-    call = SdkObject(id="c", type="function", function=SdkObject(name="add", arguments='{"a": 1}'))
-    asked = SdkObject(role="assistant", content=None, tool_calls=[call])
-    history = run_agent(scripted_model("ok"), [{"role": "user", "content": "go"}, asked], weather_registry())
-    assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
-    assert json.loads(json.dumps(history)) == history
-
-
-def test_what_is_no_json_in_a_history_that_is_given_is_left_to_the_model():
-    picture = {"role": "user", "content": [{"type": "image", "source": {"data": pathlib.Path("x.png")}}]}
-    assert run_agent(scripted_model("ok"), [picture], weather_registry())[0] == picture
-
-
-def test_one_malformed_call_costs_the_others_nothing():
-    calls = [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}},
-             {"id": "c2", "type": "function", "function": "add"}]
-    turn = {"role": "assistant", "content": None, "tool_calls": calls}
-    if "spellings" not in HERE_ARE:
-        with pytest.raises(TypeError, match="spellings"):
-            weather_registry().respond(turn)
-        return
-    first, second = weather_registry().respond(turn)
-    assert (first["tool_call_id"], second["tool_call_id"]) == ("c1", "c2") and "no tool" in second["content"]
-    history = run_agent(scripted_model(turn, "ok"), "go", weather_registry())
-    assert history[1]["tool_calls"][1]["function"] == {"name": "_", "arguments": "{}"}
-
-
-@pytest.mark.parametrize("messages", [["q"], [None], None, 5, {"role": "user", "content": "go"}])
-def test_what_is_no_list_of_messages_is_refused_before_the_model_is_asked(messages):
-    with pytest.raises(TypeError, match=r"messages: must be a list, as \[message\], or a text \(got "):
-        run_agent(scripted_model(), messages, weather_registry())
-
-
 def test_ids_that_come_again_in_a_later_turn_are_other_calls():
     registry = weather_registry()
     turn = build_assistant_messages([ToolCall("same", "add", {"a": 1})])
@@ -4171,33 +3840,145 @@ def test_ids_that_come_again_in_a_later_turn_are_other_calls():
     assert len(run_agent(scripted_model("ok"), [*turn, {"role": "user", "content": "no"}], registry)) == 3
 
 
-def test_the_format_is_the_models_own_where_none_is_given():
-    def model(**asked):
-        return {"role": "assistant", "content": str(list(asked))}
-    model.api_format = "nonsense"
-    with pytest.raises(ValueError, match="api_format: must be one of"):
-        run_agent(model, "go", weather_registry())
+def test_without_the_chapter_a_history_that_ends_in_calls_is_refused(tmp_path, monkeypatch):
+    core = load_copy(CORE, tmp_path, monkeypatch)
+    turn = core.build_assistant_messages([core.ToolCall("c", "f", {})])
+    with pytest.raises(core.ToolRegError, match='a history that ends in calls needs the chapter "resume" .cut from this copy'):
+        core.run_agent(core.scripted_model("ok"), turn, core.ToolRegistry())
+    done = core.build_tool_result_messages([core.ToolResult("c", "f", "1")])
+    assert core.run_agent(core.scripted_model("ok"), [*turn, *done], core.ToolRegistry())[-1]["content"] == "ok"
 
 
-def test_a_scripted_model_that_has_no_more_answers_says_so():
-    with pytest.raises(ToolRegError, match="no more answers .it had 1"):
-        run_agent(scripted_model(ToolCall("1", "add", {"a": 1})), "go", weather_registry())
+# ---------------------------------------------------------------------------
+# threads: the calls of one turn at the same time
+# ---------------------------------------------------------------------------
+def test_32_tools_that_meet_return_on_all_paths():
+    barrier = threading.Barrier(32, timeout=10)
+    registry = ToolRegistry()
+    registry.register(lambda: barrier.wait() >= 0, name="meet")
+    calls = [wire("meet", {}, str(i)) for i in range(32)]
+    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
 
 
-@settings(max_examples=40)
-@given(st.lists(st.lists(st.sampled_from(sorted(CALL_KINDS)), max_size=4), max_size=5), st.integers(1, 5),
-       st.sampled_from(["auto", "none", "required", "add"]))
-def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, choice):
-    asked = []
-    def model(**_):
-        asked.append(1)
-        kinds = turns[len(asked) - 1] if len(asked) <= len(turns) else []
-        return calls_message(*[{**CALL_KINDS[kind], "id": None if i % 2 else "same"} for i, kind in enumerate(kinds)], content="x")
-    try:
-        history = run_agent(model, "go", ToolRegistry([add, boom]), max_turns=max_turns, tool_choice=choice)
-    except MaxTurnsExceeded as limit:
-        history = limit.messages
-    assert len(asked) <= max_turns and history_faults(history) == []
+def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
+    registry = ToolRegistry()
+    registry.register(lambda: threading.current_thread(), name="where")
+    seen = set()
+    for _ in range(20):
+        seen |= {result.value for result in registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])}
+    assert len(seen) <= 24                  # of 160 calls; one that is about to wait again may be passed over
+
+
+def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
+    monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
+    registry = ToolRegistry()
+    registry.register(lambda: threading.current_thread(), name="where")
+    thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
+    thread.join(10)
+    assert not thread.is_alive()
+    assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
+
+
+def test_a_worker_thread_that_waits_keeps_nothing_alive():
+    class Value:
+        pass
+    registry = ToolRegistry()
+    registry.register(Tool("make", "", {}, Value))
+    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
+    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
+    while any(each() for each in kept) and time.monotonic() < patience:
+        time.sleep(0.001)
+    assert [each() for each in kept] == [None, None]
+
+
+def test_at_most_max_workers_run_at_once():
+    running, most, lock = [0], [0], threading.Lock()
+    def busy() -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.002)
+        with lock:
+            running[0] -= 1
+    registry = ToolRegistry([busy], max_workers=3)
+    calls = [wire("busy", {}, str(i)) for i in range(20)]
+    turns(registry, calls)
+    assert 1 < most[0] <= 3
+    for wrong in (0, "3", True):
+        with pytest.raises(ValueError):
+            registry.execute_tool_calls(calls, max_workers=wrong)
+
+
+def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
+    def where() -> int:
+        return threading.get_ident()
+    registry = ToolRegistry([where])
+    registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
+    calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
+    here = threading.get_ident()
+    for results in turns(registry, calls):
+        assert [result.value == here for result in results] == [True, False, True, False]
+    assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
+    assert registry.invoke("where", {}).value == here
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
+    release = threading.Event()
+    def wait() -> None:
+        release.wait(20)
+    registry = ToolRegistry([add, wait])
+    registry.register(raising(stop()), name="stop")
+    calls = [wire("add", {"a": 1}, "1"), wire("wait", {}, "2"), wire("stop", {}, "3")]
+    start = time.monotonic()
+    with pytest.raises(stop) as caught:
+        registry.execute_tool_calls(calls)
+    assert time.monotonic() - start < 10 and caught.value.results[1] is None and len(caught.value.results) == 3
+    with pytest.raises(stop):
+        registry.invoke(calls[2])
+    release.set()
+
+
+def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def hold() -> None:
+        go_on.wait(20)
+    def late() -> None:
+        begun.append(1)
+    def stays() -> None:
+        time.sleep(0.3)                     # the threads have that long to begin what they must not
+        go_on.set()
+        time.sleep(0.1)
+    registry = ToolRegistry([stop, hold, late], max_workers=2)
+    registry.register(stays, metadata=ToolMetadata(parallel=False))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        registry.execute_tool_calls([wire(name, {}, name) for name in ("hold", "stop", "late", "late", "stays")])
+    assert begun == [] and [result and result.name for result in caught.value.results] == ["hold", None, None, None, "stays"]
+
+
+def test_after_ctrl_c_on_this_thread_no_call_that_waits_is_begun():
+    begun, two = [], threading.Barrier(3)
+
+    def waits(place: int) -> None:
+        begun.append(place)
+        if place < 2:
+            two.wait(10)
+        time.sleep(0.1)
+
+    def stops() -> None:
+        two.wait(10)                        # two run beside it, and eight wait
+        raise KeyboardInterrupt
+    registry = ToolRegistry([waits], max_workers=2)
+    registry.register(stops, metadata=ToolMetadata(parallel=False))
+    calls = [ToolCall(str(place), "waits", {"place": place}) for place in range(10)] + [ToolCall("x", "stops", {})]
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls(calls)
+    time.sleep(0.5)
+    assert sorted(begun) == [0, 1]
 
 
 # ---------------------------------------------------------------------------
@@ -4217,7 +3998,10 @@ def test_async_functions_and_generators_run_to_their_end_on_both_paths():
 
     def hidden(x: int):
         return later(x)
-    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3)):
+
+    async def iterates(x: int):
+        return iter(range(x))
+    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3), (iterates, [0, 1, 2])):
         tool = Tool.from_function(func)
         assert tool.run({"x": 3}) == value and asyncio.run(tool.arun({"x": 3})) == value
 
@@ -4229,16 +4013,6 @@ def test_the_background_loop_is_kept_between_calls():
     assert tool.run({}) == tool.run({})
 
 
-def test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock():
-    async def inner() -> int:
-        return 1
-
-    async def outer() -> int:
-        return Tool.from_function(inner).run({})
-    with pytest.raises(ToolRegError, match="write ainvoke or arun"):
-        Tool.from_function(outer).run({})
-
-
 def test_hooks_may_be_async_on_both_paths():
     seen = []
     async def hook(call, other):
@@ -4247,20 +4021,6 @@ def test_hooks_may_be_async_on_both_paths():
     registry = ToolRegistry([add], before_call=hook, after_call=hook)
     assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1 and registry.invoke("add", {"a": 1}).value == 1
     assert seen == ["add"] * 4
-
-
-def test_32_async_tools_that_meet_return():
-    registry = ToolRegistry()
-    arrived = []
-    @registry.register
-    async def meet() -> int:
-        arrived.append(1)
-        while len(arrived) % 32:
-            await asyncio.sleep(0.001)
-        return 1
-    calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert sum(result.value for result in registry.execute_tool_calls(calls)) == 32
-    assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
 
 
 def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
@@ -4276,7 +4036,7 @@ def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
     assert registry.invoke("fine", {}).value == 1
 
 
-def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock(threads):
+def test_an_async_tool_that_calls_async_tools_from_sync_code_is_no_deadlock(threads, own_loop):
     registry = ToolRegistry([add])
     @registry.register
     async def leaf() -> int:
@@ -4284,30 +4044,9 @@ def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_n
     @registry.register
     async def outer() -> list:
         calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
-        return [result.content for result in registry.execute_tool_calls(calls)]
-    contents = registry.invoke("outer", {}).value
-    assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
+        return [result.content for result in registry.execute_tool_calls(calls)] + [registry["leaf"].run({})]
+    assert registry.invoke("outer", {}).value == ["1", "2", "1", 1]
 
-
-def test_a_cancelled_batch_cancels_its_async_tools():
-    cancelled = []
-    registry = ToolRegistry()
-    @registry.register
-    async def slow() -> None:
-        try:
-            await asyncio.sleep(20)
-        except asyncio.CancelledError:
-            cancelled.append(1)
-            raise
-    async def main():
-        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(3)]))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.sleep(0.01)
-    asyncio.run(main())
-    assert cancelled == [1, 1, 1]
 
 
 def test_the_loop_goes_on_while_a_sync_tool_runs():
@@ -4349,28 +4088,6 @@ def test_async_tools_run_in_a_copy_of_the_callers_context():
     calls = [wire("touch", {}, f"touch{i}") for i in range(3)]
     results = [*invoked(registry, calls[0]), *itertools.chain(*turns(registry, calls))]
     assert {result.content for result in results} == {"callers"} and variable.get() == "callers"
-
-
-def test_what_an_async_function_gives_is_made_a_list_where_it_is_an_iterator():
-    async def later() -> Any:
-        return iter([1, 2])
-    assert [result.value for result in invoked(ToolRegistry([later]), "later", {})] == [[1, 2]] * 2
-
-
-def test_a_stop_iteration_of_after_call_is_no_end_of_a_coroutine_either():
-    registry = ToolRegistry([add], after_call=lambda call, result: next(iter(())))
-    with pytest.raises(RuntimeError, match="raised StopIteration"):
-        asyncio.run(registry.ainvoke(wire("add", {"a": 1})))
-
-
-def test_async_tools_run_where_threads_do_not_exist(no_threads, monkeypatch):
-    monkeypatch.setattr(toolreg, "_LOOPS", {})
-    async def later() -> int:
-        await asyncio.sleep(0)
-        return 2
-    registry = ToolRegistry([later, add])
-    assert registry.invoke("later", {}).value == 2
-    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1
 
 
 @settings(max_examples=15)
@@ -4428,7 +4145,7 @@ def test_what_ends_the_loop_ends_the_call_that_ran_there_and_not_the_next(thread
         await asyncio.sleep(10)
     registry = ToolRegistry([anum, ends])
     result = registry.invoke("ends", {})
-    assert result.is_error and "the event loop on which the function ran has ended" in result.content
+    assert result.is_error and "CancelledError" in result.content
     assert registry.invoke("anum", {"n": 3}).value == 3
     assert isinstance(tasks[0].exception(), SystemExit) == (leave is sys.exit)      # asked here: it would be logged later
 
@@ -4537,13 +4254,6 @@ def test_what_ends_an_async_run_carries_the_messages():
     assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
 
 
-@pytest.mark.parametrize("options, error", [
-    ({"max_turns": 0}, ValueError), ({"tool_choice": "nothing"}, ToolNotFoundError), ({"turns": 3}, TypeError)])
-def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, error):
-    with pytest.raises(error):
-        asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
-
-
 # ---------------------------------------------------------------------------
 # extract: a model's answer as a value of a type
 # ---------------------------------------------------------------------------
@@ -4596,10 +4306,8 @@ def test_a_copy_without_the_chapter_extract_refuses_its_words_and_never_reads_th
 # elsewhere: timeouts, and executors of concurrent.futures
 # ---------------------------------------------------------------------------
 @pytest.mark.parametrize("options, fault", [
-    ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
-    ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
-    ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
-    ({"timeout": 1e10}, "timeout: is longer than can be waited for (got 10000000000.0; leave it out for no limit)"),
+    *[({"timeout": wrong}, "timeout: must be a number of seconds above 0, "
+       f"{threading.TIMEOUT_MAX:.0f} at most (got {json.dumps(wrong)})") for wrong in (0, "3", True, 1e10)],
     ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
 ])
 def test_metadata_that_cannot_be_kept_is_refused(options, fault):
@@ -4684,18 +4392,6 @@ def test_what_must_be_awaited_more_than_once_is(threads):
             registry = ToolRegistry()
             registry.register(func, name="f", metadata=metadata)
             assert registry.invoke("f", {}).value == value == asyncio.run(registry.ainvoke("f", {})).value
-
-
-@of("async")
-def test_hooks_still_work_after_a_timeout():
-    seen, release = [], threading.Event()
-    registry = ToolRegistry(after_call=lambda call, result: seen.append(result.is_error))
-    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
-    calls = [wire("hang", {}, "1"), wire("hang", {}, "2")]
-    assert all(result.is_error for result in asyncio.run(registry.aexecute_tool_calls(calls)))
-    assert all(result.is_error for result in registry.execute_tool_calls(calls))
-    release.set()
-    assert seen == [True] * 4
 
 
 def test_a_hung_tool_does_not_keep_the_program_alive():
@@ -4786,13 +4482,6 @@ def test_a_timeout_holds_in_a_sync_call_from_an_async_tool(threads):
     registry.register(outer)
     assert all("did not finish within 0.05 seconds" in result.content for result in invoked(registry, "outer", {}))
     release.set()
-
-
-def test_where_threads_do_not_exist_a_timeout_says_so(no_threads):
-    registry = ToolRegistry()
-    registry.register(add, metadata=ToolMetadata(timeout=1))
-    with pytest.warns(ToolRegWarning, match='the timeout of "add" cannot be kept'):
-        assert registry.invoke("add", {"a": 1}).value == 1
 
 
 @of("async")
@@ -5623,10 +5312,9 @@ def test_a_type_variable_of_which_nothing_is_known_is_its_default():
 
     def g(a: first, b: list[second], c: Box, d: Box[str, bool]) -> None: ...
     names = parameters_of(g)["properties"]
-    assert (names["a"], names["b"]) == ({"type": "integer"}, {"type": "array", "items": {"type": "integer"}})
-    assert names["c"]["properties"] == {"inner": names["a"], "more": names["b"]}
-    assert names["d"]["properties"] == {"inner": {"type": "string"}, "more": {"type": "array", "items": {"type": "boolean"}}}
-    assert from_json(Box, {"inner": 5.0, "more": [1]}) == Box(5, [1])
+    assert (names["a"], names["b"]) == (INTEGER, array_of(INTEGER))
+    assert names["c"]["properties"] == {"inner": INTEGER, "more": array_of(INTEGER)}
+    assert names["d"]["properties"] == {"inner": STRING, "more": array_of({"type": "boolean"})}
 
 
 def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
@@ -5639,10 +5327,7 @@ def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
 
 
 def test_a_type_that_grows_without_end_is_refused():
-    @dataclasses.dataclass
-    class Growing(typing.Generic[T]):
-        inner: "Growing[list[T]]"
-
+    Growing = dataclasses.make_dataclass("Growing", [("inner", "Growing[list[T]]")], bases=(typing.Generic[T],))
     with pytest.raises(ToolDefinitionError, match="nested"):
         schema_of(Growing[int])
 
@@ -10852,7 +10537,7 @@ CHAT_URL = "--base-url http://x --model m"
     (f"chat my_tools.py hi {CHAT_URL} --save list.json", "list.json: holds no messages"),
     ("lesson 2 --mermaid /nowhere/x", "No such file"),
     ("serve my_tools.py --token x", "token: must be visible ASCII text, and goes with http="),
-    ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: async, '),
+    ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: resume, '),
     ("vendor --without network", 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
     ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: mcp)'),
     ("vendor -o .", "Is a directory"),
@@ -11026,7 +10711,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 
 
 @pytest.mark.parametrize("options, same", [
-    ("", "--with core"), ("--with openapi,cli", "--with importers,network,openapi,trace,cli"),
+    ("", "--with core"), ("--with openapi,cli", "--with resume,threads,importers,network,openapi,trace,cli"),
     ("--with all --without 'mcp, cli'", "--without mcp,cli"), ("--without core", "--with all"),
 ])
 def test_the_command_in_the_head_of_a_copy_makes_it_anew_and_where_no_file_is_named_it_is_printed(options, same, tmp_path, capfd):

@@ -29,9 +29,9 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
-async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
-responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
-find, mcp, serve, http, switch, trace, cli.
+resume, threads, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
+spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
+openapi, find, mcp, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
@@ -92,8 +92,10 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
+    "resume": "resume", "threads": "",
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
-    "extract": "extract", "strict": "strict", "roots": "branches-at-the-root", "spellings": "other-calls sdk-object",
+    "extract": "extract", "strict": "strict strict=True", "roots": "branches-at-the-root",
+    "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
     "streams": "collect_stream acollect_stream", "importers": "ToolList", "classes": "class_tools register_from_class",
@@ -1751,7 +1753,7 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_LISTS = {kind + noun for kind in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
+_LISTS = {sort + noun for sort in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
 _OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
            "see also", "references", "todo")
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
@@ -1782,7 +1784,8 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
         if not lists_parameters and heading.lower() not in _OTHERS:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
-            unread, *parts = _google_entries(block) if lists_parameters else [""]
+            entries = f"\n{inspect.cleandoc(block)}\n" if lists_parameters else ""
+            unread, *parts = _compiled(_GOOGLE_ENTRY).split(entries)        # then name, text and what follows of each
             texts.update(zip(parts[::3], parts[1::3]))
             description += f"\n{heading}:{unread}\n{rest}" if unread.strip() else f"\n{rest}"
         elif lists_parameters:
@@ -1793,14 +1796,6 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
         description = _compiled(_SPHINX_FIELD).sub("", description)
     description = re.sub("\n{3,}", "\n\n", description.strip())
     return description, {name: _prose(said) for name, said in texts.items() if said.strip()}
-
-
-def _google_entries(block: str) -> list[str]:
-    """Give what in a list of parameters is none, then (name, text, what follows) of each."""
-    block = "\n" + inspect.cleandoc(block)
-    if block[1:3] in ("- ", "* ", "+ ", "• "):
-        block = block.replace(block[:3], "\n")
-    return _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
 
 
 def _prose(text: str) -> str:
@@ -2386,20 +2381,6 @@ _NO_SCHEMA = '{} are no keywords (write {{"type": "object", "properties": {{…}
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
 
-# what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
-_OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-# what does not simply run here; chapters have the rows. "await": wait for a value on an event loop · "call": call a
-# function on an executor, or for a limited time
-_ELSEWHERE: dict[str, Callable[..., Any]] = {}
-
-
-def _checked_option(option: str, thing: Any, said: str = "{}") -> Any:
-    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
-    fault = None if thing is None else _OPTIONS[option](thing) if option in _OPTIONS else _needs_chapter(option)
-    if fault:
-        raise ToolDefinitionError(said.format(fault))
-    return thing
-
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
     """Make a legal name of any text; one that is cut, emptied or has to be `distinct` ends in the text's checksum."""
@@ -2427,15 +2408,14 @@ class ToolMetadata:
 
     `think_augment`: ask for a reason, "first": before all else (None: as the registry says) · `timeout`: seconds ·
     `parallel`: False keeps it on the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) ·
-    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours; what it has under an api_format
-    is sent there.
+    `source`: where it comes from · `extra`: yours; what it has under an api_format is sent there.
     """
 
     think_augment: bool | str | None = None
     timeout: float | None = None
     parallel: bool = True
     strict: bool | None = None
-    tags: Iterable[str] = frozenset()       # any iterable or one text; kept as a frozenset
+    tags: Iterable[str] = frozenset()       # for get_schemas(tags=…): any iterable or one text; kept as a frozenset
     source: str = "python"
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -2443,14 +2423,13 @@ class ToolMetadata:
         _checked_think(self.think_augment)
         object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
         if self.timeout is not None:
-            _checked_option("timeout", self)
+            _by_chapter("timeout", "", ToolDefinitionError)(self)
 
 
 class _Extended:
     """A class whose methods are in part of chapters: one that was cut is refused with the chapter's name."""
 
     if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
-
         def __getattr__(self, name):
             raise _missing(name, f"a {type(self).__name__}")
 
@@ -2474,13 +2453,10 @@ class Tool(_Extended):
     parameters: dict[str, Any]
     func: Callable[..., Any]
     metadata: ToolMetadata = ToolMetadata()
-    bind: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+    bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None
     arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
-    def __post_init__(self) -> None:
-        self._check(self._check_schema)
-
-    def _check(self, check_schema: Callable[[], Any]) -> None:
+    def __post_init__(self, is_foreign: bool = True) -> None:
         _checked_name(self.name)
         subject = f'tool "{self.name}": '
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
@@ -2489,21 +2465,21 @@ class Tool(_Extended):
                                  ("metadata", "a ToolMetadata", isinstance(self.metadata, ToolMetadata))):
             if not fits:
                 raise ToolDefinitionError(f"{subject}{part} must be {what} (got {_shown(getattr(self, part))})")
-        if "await" not in _ELSEWHERE and self._is_async:
+        if "await" not in _CHAPTERS_DO and self._is_async:
             raise ToolDefinitionError(f"{subject}{_needs_chapter('await')}")
-        check_schema()
+        if is_foreign:
+            self._take_schema(self.parameters, f"{subject}parameters")
         if self.metadata.strict:
-            _checked_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
+            _by_chapter("strict=True", f"{subject}strict=True", ToolDefinitionError)(self)
 
-    def _check_schema(self) -> None:
-        subject, given = f'tool "{self.name}": parameters', self.parameters
+    def _take_schema(self, given: dict[str, Any], subject: str) -> None:
+        """Refuse what is no JSON Schema, and share it with nobody."""
         if given and "properties" not in given and not list(_subschemas(given)) and all(
                 isinstance(value, dict) for value in given.values()):
             raise ToolDefinitionError(f"{subject}: {_NO_SCHEMA.format(_listed(given))}")
         try:
             self.__dict__["parameters"] = _copied(given)
-            self.__dict__["_validator"] = Validator(self.parameters)
-            _object_root(self.parameters)   # refused where a chapter has to say it
+            _object_root(self._validator.schema)    # refused where a chapter has to say it
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
 
@@ -2524,11 +2500,11 @@ class Tool(_Extended):
         if inject is not None and not isinstance(inject, Mapping):
             raise ToolDefinitionError(f'tool "{name}": inject must be a dict of values (got {_shown(inject)})')
         documented, schema, bind = _form_of_function(func, name=name, parameters=parameters, inject=inject)
-        tool = object.__new__(cls)          # on purpose past __post_init__: a schema of our own needs no check
+        tool = object.__new__(cls)          # on purpose past __init__: a schema of our own needs no check
         tool.__dict__.update(
             name=name, description=documented if description is None else description, parameters=schema, func=func,
             metadata=ToolMetadata() if metadata is None else metadata, bind=bind)
-        tool._check((lambda: None) if parameters is None else tool._check_schema)
+        tool.__post_init__(is_foreign=parameters is not None)
         return tool
 
     # each when it is first asked for: most tools wait for a call in vain
@@ -2548,7 +2524,7 @@ class Tool(_Extended):
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
         fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
-        args, kwargs = self._bound(fitting, {})
+        args, kwargs = self._bound(fitting)
         return _finished(self.func(*args, **kwargs))
 
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
@@ -2572,29 +2548,22 @@ class Tool(_Extended):
                 raise _misfit(self.name, errors)
         return arguments if self._is_flat else _copied(arguments), reason
 
-    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any],
-               call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Turn arguments that fit into what the function takes, with what a registry injects."""
-        bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = self.bind
-        if bind is None:
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any] = {}, call_id: str = "") -> Any:
+        """Turn arguments that fit into the (args, kwargs) of the function, with what a registry injects."""
+        if self.bind is None:
             return (), arguments
+        more = [{**given, _CALL_ID: call_id}] if self._declared else []
         try:
-            return bind(arguments, {**given, _CALL_ID: call_id}) if self._declared else bind(arguments)
+            return self.bind(arguments, *more)
         except ToolArgumentError as error:
             raise (_misfit(self.name, error.errors) if error.errors else error) from None
 
 
 def _is_flat(parameters: dict[str, Any]) -> bool:
-    """Tell whether all arguments are scalars: a list or an object a function could change in the call, too."""
-    properties = [*parameters.get("properties", {}).values(), *parameters.get("patternProperties", {}).values()]
-    return all(map(_is_scalar, [parameters.get("additionalProperties", True), *properties]))
-
-
-def _is_scalar(schema: Any) -> bool:
-    """Tell whether a schema plainly says that nothing but scalars fits."""
-    if not isinstance(schema, dict):
-        return schema is False
-    return schema.get("type") in _SCALARS.values() or all(map(_is_scalar, schema.get("anyOf", [True])))
+    """Tell whether all arguments are plainly scalars: a list or an object a function could change in the call, too."""
+    taken = [*parameters.get("properties", {}).values(), parameters.get("additionalProperties", True)]
+    plain = [each is False or isinstance(each, dict) and each.get("type") in _SCALARS.values() for each in taken]
+    return all(plain) and "patternProperties" not in parameters
 
 
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
@@ -2611,80 +2580,9 @@ def _finished(value: Any) -> Any:
     """Give what a function's value comes to: the list of what an iterator gives, what an awaitable ends in."""
     if isinstance(value, Iterator):
         return list(value)
-    if not (inspect.isawaitable(value) or inspect.isasyncgen(value)):
-        return value
-    if "await" not in _ELSEWHERE:
-        getattr(value, "close", bool)()
-        raise ToolRegError(f"what the function gave has to be awaited: {_needs_chapter('await')}")
-    return _ELSEWHERE["await"](value)
-
-
-class _Outcome:
-    """What a call came to, a value or an exception, on its way between threads, loops or processes.
-
-    As an exception, some would be refused there (StopIteration), and of some a loop would die (SystemExit).
-    """
-
-    def __init__(self, value: Any, error: BaseException | None = None) -> None:
-        self.value, self.error = value, error
-
-    def get(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.value
-
-
-def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
-    try:
-        return _Outcome(func(*args))
-    except BaseException as error:          # on purpose: it is raised again on the thread that waits
-        return _Outcome(None, error)
-
-
-# --- daemon threads: one that hangs cannot be killed, but it keeps no program from ending
-IDLE_SECONDS = 5.0                          # how long a thread waits for its next call
-_WORKERS: dict[int, list[Any]] = {}         # process -> queues of the threads that wait; a forked child has none yet
-_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
-
-
-def _on_daemon(func: Callable[..., Any], *args: Any) -> Any:
-    """Call on a thread that waits, or on a new one, or here where there are none; give the future of the _Outcome."""
-    import concurrent.futures
-    import queue
-    import threading
-    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-    future.set_running_or_notify_cancel()
-    waiting = _WORKERS.setdefault(os.getpid(), [])
-    try:
-        jobs = waiting.pop()
-    except IndexError:
-        jobs = queue.SimpleQueue()
-        try:
-            threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
-        except RuntimeError:
-            future.set_result(_caught(func, *args))
-    jobs.put((future, func, args))
-    return future
-
-
-def _serve_calls(jobs: Any, waiting: list[Any]) -> None:
-    """Run the calls that come; end when none came for a while."""
-    import queue
-    while True:
-        try:
-            future, func, args = jobs.get(timeout=IDLE_SECONDS)
-        except queue.Empty:
-            with contextlib.suppress(ValueError):       # where it is not in the list, a job is on its way
-                waiting.remove(jobs)
-                return
-            continue
-        outcome = _caught(func, *args)
-        waiting.append(jobs)                # before the result is given: who waits for it may have the next call
-        future.set_result(outcome)
-        del future, func, args, outcome     # a thread that waits keeps nothing alive
+    if inspect.isawaitable(value) or inspect.isasyncgen(value):
+        return _by_chapter("await", 'what the function gave has to be awaited: "await"', ToolRegError)(value)
+    return value
 
 
 # ---------------------------------------------------------------------------
@@ -2708,11 +2606,11 @@ _FAILED: dict[type, str] = {
                "If the arguments are the cause, change them; else go on without it.",
 }
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
+_NOT_INJECTED = ('tool "{0}": {1} is in inject=, but the model sets it (write {1}: Injected[...] in the function)')
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
-_SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
+_OPTIONS = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
 _clock = time.perf_counter
-_Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
 
 
 class ToolRegistry(_Extended):
@@ -2740,26 +2638,23 @@ class ToolRegistry(_Extended):
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        for option, hook in (("before_call", before_call), ("after_call", after_call)):
-            if hook is not None and not callable(hook):
-                raise TypeError(f"{option}: must be callable (got {_shown(hook)})")
-        if inject is not None and not isinstance(inject, Mapping):
-            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
+        for option, given, what, fits in (("before_call", before_call, "callable", callable(before_call)),
+                                          ("after_call", after_call, "callable", callable(after_call)),
+                                          ("inject", inject, "a dict of values", isinstance(inject, Mapping))):
+            if given is not None and not fits:
+                raise TypeError(f"{option}: must be {what} (got {_shown(given)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
-        self.max_result = None if max_result is None else _checked_count("max_result", max_result)
-        self.max_workers = _checked_count("max_workers", max_workers)
-        self.executor = _checked_option("executor", executor)
+        self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
+        self.max_result = _checked_count("max_result", max_result, None)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
-        self._spelled: dict[Any, list[dict[str, Any]]] = {}     # an lru_cache takes longer to make than to fill
         self.register_all(tools)
 
     def copy(self, **options: Any) -> ToolRegistry:
         """Give a registry for one run: the same tools, other options of `ToolRegistry`; `inject` is added to ours."""
-        names = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
-        options = {**{name: getattr(self, name) for name in names}, **options,
-                   "inject": {**self.inject, **(options.get("inject") or {})}}
+        ours = {name: vars(self)[name] for name in _OPTIONS}
+        options = {**ours, **options, "inject": {**self.inject, **(options.get("inject") or {})}}
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         ToolRegistry.__init__(made, self, **options)
@@ -2785,10 +2680,10 @@ class ToolRegistry(_Extended):
 
         The options are those of Tool.from_function; of a Tool, its name and metadata.
         """
-        options: dict[str, Any] = {"name": name, "description": description, "parameters": parameters,
-                                   "metadata": metadata, "inject": inject}
+        options = {"name": name, "description": description, "parameters": parameters, "metadata": metadata,
+                   "inject": inject}
         if tool is inspect.Parameter.empty:
-            return lambda func: self.register(func, namespace=namespace, replace=replace, **options)
+            return functools.partial(self.register, namespace=namespace, replace=replace, **options)
         made = _renamed(tool, **options) if isinstance(tool, Tool) else Tool.from_function(tool, **options)
         self.register_all([made], namespace=namespace, replace=replace)
         return tool
@@ -2796,8 +2691,9 @@ class ToolRegistry(_Extended):
     def register_all(self, tools: Iterable[Tool | Callable[..., Any]], *, namespace: str | None = None,
                      replace: bool = False) -> None:
         """Add Tools and functions, all or none; a name that is taken is refused unless `replace`."""
+        import warnings
         added: dict[str, Tool] = {}
-        taken: list[str] = []
+        taken = []
         for each in tools:
             tool = each if isinstance(each, Tool) else Tool.from_function(each)
             tool = tool if namespace is None else _renamed(tool, name=_in_namespace(namespace, tool.name))
@@ -2805,9 +2701,9 @@ class ToolRegistry(_Extended):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
                 raise ToolDefinitionError(f'tool "{tool.name}": {_STRICT_NEEDS_COERCE}')
-            plain = tool.parameters.get("properties", {}).keys() & self.inject.keys()
-            if plain and tool.metadata.source in ("python", "class"):
-                _warn_of_inject(tool.name, min(plain))
+            for name in self.inject.keys() & tool.parameters.get("properties", {}).keys():
+                if tool.metadata.source in ("python", "class"):
+                    warnings.warn(_NOT_INJECTED.format(tool.name, name), ToolRegWarning, stacklevel=4)
             added[tool.name] = tool
         if taken:
             raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
@@ -2816,10 +2712,8 @@ class ToolRegistry(_Extended):
 
     def unregister(self, name: str) -> Tool:
         """Remove a tool and give it back."""
-        tool = self[name]
         self.enable(name)
-        self._tools.pop(name, None)
-        return tool
+        return self._tools.pop(name)
 
     def merge(self, other: ToolRegistry, *, namespace: str | None = None, replace: bool = False) -> None:
         """Add the tools of another registry, which stays as it is; what is disabled there is disabled here."""
@@ -2883,11 +2777,7 @@ class ToolRegistry(_Extended):
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         tools = [tool for tool in (self._offered() if name is None else [self[name]])
                  if tool.name not in self._disabled and (wanted is None or wanted.intersection(tool.metadata.tags))]
-        key = (tuple(tools), api_format, self.think_augment, strict)
-        if len(self._spelled) > _SPELLINGS_KEPT:
-            self._spelled.clear()
-        spelled = self._spelled[key] = self._spelled.get(key) or build_tool_schemas(
-            tools, api_format=api_format, think_augment=self.think_augment, strict=strict)
+        spelled = _spelled_once(tuple(tools), api_format, self.think_augment, strict)
         return [_copied(schema) for schema in spelled]
 
     def _offered(self) -> list[Tool]:
@@ -2920,13 +2810,11 @@ class ToolRegistry(_Extended):
                 value = tool.func(*args, **kwargs)
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
-                value = _ELSEWHERE["call"](tool, args, kwargs, executor)
+                value = _CHAPTERS_DO["elsewhere"](tool, args, kwargs, executor)
             # 5. what it gave is spelled
-            result = _success(call, reason, value, started)
+            result = self._success(call, reason, value, started)
         except BaseException as error:
-            result = _failure(call, reason, error, texts, started)
-        if self.max_result is not None:
-            result.content = _shortened(result.content, self.max_result)
+            result = self._failure(call, reason, error, texts, started)
         if self.after_call is not None:
             _finished(self.after_call(call, result))
         return result
@@ -2935,69 +2823,63 @@ class ToolRegistry(_Extended):
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
         text = f'the tool "{name}" is not offered' if name in self else f"there is no tool {_shown(name)}"
         if name in self._disabled:
-            why = self._disabled[name]
-            text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = _nearest_first(str(name)[:64], [
-            each for each in self.list_tools() if each not in self._disabled and each != name])
-        return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
+            text = f'the tool "{name}" is disabled' + f" ({self._disabled[name]})".replace(" ()", "")
+        others = [each for each in self.list_tools() if each not in self._disabled and each != name]
+        there_are = _listed(_nearest_first(str(name)[:64], others))
+        return ToolNotFoundError(f"{text} (there are: {there_are})" if others else f"{text} (there are none)")
+
+    def _success(self, call: ToolCall, reason: str | None, value: Any, started: float) -> ToolResult:
+        """Spell for the model what a function gave."""
+        content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+        content = content if self.max_result is None else self._cut(content)
+        return ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+
+    def _failure(self, call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
+                 started: float) -> ToolResult:
+        """Spell for the model what went wrong, and what to do; what ends more than a call is raised."""
+        import logging
+        if type(error).__name__ == "CancelledError":        # that the tool made: it is its error
+            error = ToolRegError(_error_text(error))
+        if not isinstance(error, Exception):
+            raise error
+        if reason is None and isinstance(call.arguments, dict):     # which did not fit
+            _, reason = _split_reason(call.arguments, declared=True)
+        kind, words = next(row for row in texts.items() if isinstance(error, row[0]))
+        if kind is Exception and texts is not _DENIED:
+            with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
+                logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
+        content = words.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
+        return ToolResult(call.id, call.name, self._cut(_printable(content)), True, reason, None, error, (),
+                          _clock() - started)
+
+    def _cut(self, content: str) -> str:
+        missing = len(content) - (self.max_result or len(content))
+        return _CUT_RESULT.format(content[:self.max_result], missing) if missing > 0 else content
 
     # --- the calls of one turn
     def execute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        Several run at once, on daemon threads; a tool with parallel=False runs on this one. An exception that is no
-        Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
+        With the chapter threads several run at once, those with parallel=False on this one. What is no Exception
+        (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
-        workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        executor = _checked_option("executor", executor)
-        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format),
+                             _checked_count("max_workers", max_workers, None), _checked_executor(executor))
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
-        """Answer calls that were read already; see execute_tool_calls."""
+        """Answer calls that were read already: at once, where the chapter threads is there."""
         results: list[Any] = [None] * len(calls)
         executor = self.executor if executor is None else executor
         try:
-            if len(calls) == 1:
-                results[0] = contextvars.copy_context().run(self._execute_one, calls[0], executor)
+            if len(calls) > 1 and "at once" in _CHAPTERS_DO:
+                _CHAPTERS_DO["at once"](self, calls, workers or self.max_workers, executor, results)
             else:
-                self._execute_many(calls, workers or self.max_workers, executor, results)
+                for place, call in enumerate(calls):
+                    results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
         except BaseException as error:
-            raise _carrying(error, "after_call", results=results)  # noqa: B904 (mostly the same)
+            raise _carrying(error, results=results)  # noqa: B904 (mostly the same)
         return results
-
-    def _execute_many(self, calls: list[ToolCall], workers: int, executor: Any, results: list[Any]) -> None:
-        """Run calls on threads, and here, one after the other, those that must not be moved."""
-        import queue
-        here, beside = self._here_and_beside(calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
-        done: Any = queue.SimpleQueue()
-
-        def work() -> None:
-            while beside:
-                place, call = beside.popleft()          # an IndexError, where another was faster, is the end, too
-                outcome = _caught(contextvars.copy_context().run, self._execute_one, call, executor)
-                results[place] = outcome.value
-                if outcome.error is not None:
-                    beside.clear()          # at once: who waits may be busy with a call of its own
-                done.put(outcome)
-        try:
-            for _ in range(min(workers, len(beside))):
-                _on_daemon(contextvars.copy_context().run, work)
-            for place, call in here:
-                results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
-            for _ in range(len(calls) - len(here)):
-                done.get().get()
-        finally:
-            beside.clear()
-
-    def _here_and_beside(self, calls: list[ToolCall], workers: int) -> tuple[_Jobs, _Jobs]:
-        """Say which calls run here, one after the other, and which beside each other."""
-        here: _Jobs = deque()
-        beside: _Jobs = deque()
-        for place, call in enumerate(calls):
-            tool = self._tools.get(call.name)
-            (beside if workers > 1 and tool and tool.metadata.parallel else here).append((place, call))
-        return here, beside
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3013,20 +2895,25 @@ class ToolRegistry(_Extended):
         return _APIS[api_format].results(results) if results else []
 
 
-def _checked_count(option: str, count: Any) -> int:
-    if type(count) is not int or count < 1:
+@functools.lru_cache(maxsize=16)            # for all registries: the copy for a run has the same tools
+def _spelled_once(tools: tuple[Tool, ...], api_format: str, think: bool | str, strict: bool | None) -> list[Any]:
+    return build_tool_schemas(tools, api_format=api_format, think_augment=think, strict=strict)
+
+
+def _checked_count(option: str, count: Any, *others: Any) -> Any:
+    if count not in others and (type(count) is not int or count < 1):
         raise ValueError(f"{option}: must be a whole number above 0 (got {_shown(count)})")
     return count
 
 
-def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseException:
-    """Let what ends a turn or a run carry what was done; what a turn within a single call did stays.
+def _checked_executor(executor: Any) -> Any:
+    return executor and _by_chapter("executor", "", ToolDefinitionError)(executor)
 
-    A StopIteration would end a generator without a word.
-    """
-    if isinstance(error, StopIteration):
-        stop, error = error, RuntimeError(f"{source} raised StopIteration")
-        error.__cause__ = stop
+
+def _carrying(error: BaseException, **done: list[Any]) -> BaseException:
+    """Let what ends a turn or a run carry what was done; what a turn within a single call did stays."""
+    if isinstance(error, StopIteration):    # which would end a generator without a word
+        error = RuntimeError("a hook or a model raised StopIteration")
     with contextlib.suppress(Exception):    # some take no attributes
         kept = error.__dict__
         kept.update({name: what for name, what in done.items() if len(what) > 1 or name not in kept})
@@ -3035,17 +2922,10 @@ def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseExcep
 
 def _nearest_first(name: str, names: list[str]) -> list[str]:
     """Sort names by likeness: by how many of all their pairs of letters they share."""
-    def pairs_in(text: str) -> set[str]:
-        return set(map("".join, itertools.pairwise(text.lower())))
-    wanted = pairs_in(name)
-    likeness = {each: len(wanted & (pairs := pairs_in(each))) / (len(wanted | pairs) or 1) for each in names}
-    return sorted(names, key=lambda each: -likeness[each])
-
-
-def _warn_of_inject(tool: str, name: str) -> None:
-    import warnings
-    warnings.warn(f'tool "{tool}": {name} is in inject=, but the model sets it (write {name}: Injected[...] in the '
-                  "function)", ToolRegWarning, stacklevel=5)
+    def likeness(each: str) -> float:
+        wanted, pairs = (set(map("".join, itertools.pairwise(text.lower()))) for text in (name, each))
+        return len(wanted & pairs) / (len(wanted | pairs) or 1)
+    return sorted(names, key=likeness, reverse=True)
 
 
 def _in_namespace(namespace: str | None, name: str) -> str:
@@ -3056,11 +2936,10 @@ def _in_namespace(namespace: str | None, name: str) -> str:
 
 def _renamed(tool: Tool, **options: Any) -> Tool:
     """Give a Tool with another name or metadata; its schema and text are its own."""
-    given = {key: value for key, value in options.items() if value is not None and (key, value) != ("name", tool.name)}
-    wrong = given.keys() - {"name", "metadata"}
-    if wrong:
-        raise TypeError(f'tool "{tool.name}": {_listed(sorted(wrong))} cannot be changed here '
-                        "(write dataclasses.replace(tool, …), or register the function)")
+    given = {key: value for key, value in options.items() if value is not None and value != getattr(tool, key, None)}
+    if given.keys() - {"name", "metadata"}:
+        raise TypeError(f'tool "{tool.name}": only its name and metadata can be changed here (got {_listed(given)}; '
+                        "write dataclasses.replace(tool, …), or register the function)")
     return replace(tool, **given) if given else tool
 
 
@@ -3071,42 +2950,6 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     if len(calls) != 1:
         raise TypeError(f"call: must be one call, or a name and its arguments (got {_shown(call)})")
     return calls[0]
-
-
-def _success(call: ToolCall, reason: str | None, value: Any, started: float) -> ToolResult:
-    """Spell for the model what a function gave."""
-    content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
-    return ToolResult(call.id, call.name, content, reason=reason, value=value, media=media, seconds=_clock() - started)
-
-
-def _log_failure(name: str, error: Exception) -> None:
-    import logging
-    with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
-        logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
-
-
-def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
-             started: float) -> ToolResult:
-    """Spell for the model what went wrong, and what to do; what ends more than a call is raised.
-
-    The reason is kept of arguments that do not fit, too. A cancellation that the tool made is its error.
-    """
-    if type(error).__name__ == "CancelledError":
-        error = ToolRegError(_error_text(error))
-    if not isinstance(error, Exception):
-        raise error
-    if reason is None and isinstance(call.arguments, dict):
-        _, reason = _split_reason(call.arguments, declared=True)
-    kind, words = next(row for row in texts.items() if isinstance(error, row[0]))
-    if kind is Exception and texts is not _DENIED:
-        _log_failure(call.name, error)
-    content = words.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
-    return ToolResult(call.id, call.name, _printable(content), True, reason, error=error, seconds=_clock() - started)
-
-
-def _shortened(content: str, most: int) -> str:
-    missing = len(content) - most
-    return _CUT_RESULT.format(content[:most], missing) if missing > 0 else content
 
 
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
@@ -3151,7 +2994,6 @@ _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 _MAY_RUN: dict[str, list[str] | None] = {"auto": None, "required": None, "any": None, "none": []}   # None: any tool
-_SHARED = ("content", "parts")              # where a message has several results, in APIs where they share one
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
@@ -3176,21 +3018,21 @@ def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_t
               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
     run = _Run(model, messages, registry, max_turns, tool_choice, api_format)
-    for _ in _turns(run):
-        pass
+    deque(_turns(run), maxlen=0)
     return run.history
 
 
 def _turns(run: _Run) -> Iterator[dict[str, Any]]:
-    execute, in_context = run.registry._execute, run.context.run        # that of the caller, whoever takes what is new
+    in_context, execute = run.context.run, run.registry._execute        # that of the caller, whoever takes what is new
     try:
         # 0. go on where the messages end in calls without results
-        results = in_context(execute, _unanswered(run.history, run.api_format))
-        yield from run.append_results(results)
+        waiting, append = run.waiting()
+        yield from append(in_context(execute, waiting))
         for _ in range(run.max_turns):
             # 1. ask the model, and append what it says
             answer = in_context(lambda: _finished(run.model(**run.request())))
-            said, calls, is_last = run.append_answer(answer)
+            said, calls, is_last = _read_turn(answer, run.api_format)
+            run.history += said
             yield from said
             # 2. no calls? then this was its answer
             if is_last:
@@ -3200,7 +3042,7 @@ def _turns(run: _Run) -> Iterator[dict[str, Any]]:
             yield from run.append_results(run.all_results(calls, results))
         raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(run.history))  # noqa: B904 (mostly the same)
+        raise _carrying(error, messages=list(run.history))  # noqa: B904 (mostly the same)
 
 
 class _Run:
@@ -3213,30 +3055,28 @@ class _Run:
             raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
         if not isinstance(registry, ToolRegistry):
             raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
+        self.model, self.registry, self.context = model, registry, contextvars.copy_context()
+        self.max_turns = _checked_count("max_turns", max_turns)
         self.api_format: str = api_format or getattr(model, "api_format", None) or "openai-chat"
         self.api = _APIS[self.api_format]
-        many = isinstance(messages, Iterable) and not isinstance(messages, Mapping)
-        self.history: list[dict[str, Any]] = (
-            [self.api.user(messages)] if isinstance(messages, str) else [*map(_as_given, messages if many else ())])
-        if not (many and all(isinstance(message, dict) for message in self.history)):
+        given = [self.api.user(messages)] if isinstance(messages, str) else messages
+        self.history = [_as_given(message) for message in (given if isinstance(given, Iterable) else [None])]
+        if not all(isinstance(message, dict) for message in self.history):
             raise TypeError(f"messages: must be a list, as [message], or a text (got {_shown(messages)})")
-        self.model, self.registry = model, registry
-        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
         self.ask_for(choice)
-        offered = {tool.name for tool in registry._offered()}
+        offered = [tool.name for tool in registry._offered()]
         for name in self.names or ():
             if name not in offered:
                 raise registry._absence(name)
         for tool in registry:
-            lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
-            if lacking and tool.name not in registry._disabled:
-                raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
+            for name, is_needed in tool._declared.items():
+                if is_needed and name not in registry.inject and tool.name not in registry._disabled:
+                    raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(name)}')
 
     def ask_for(self, choice: Any) -> None:
         """Set what the model is told to call: `names` are the only tools that may run, None is any."""
-        names = choice if isinstance(choice, list) else [choice]
-        if not names or not all(isinstance(name, str) for name in names):
-            raise TypeError(_NO_CHOICE.format(_shown(choice)))
+        build_tool_choice(choice, api_format=self.api_format)       # refuses what is no choice
+        names = [choice] if isinstance(choice, str) else list(choice)
         self.names = _MAY_RUN.get(choice, names) if isinstance(choice, str) else names
         self.choice = names[0] if len(names) == 1 else "required"
 
@@ -3247,70 +3087,39 @@ class _Run:
             asked.update(tools=tools, tool_choice=build_tool_choice(self.choice, api_format=self.api_format))
         return asked
 
-    def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
-        """Give (what is new, its calls, whether it was the last)."""
-        said, calls, is_last = _read_turn(answer, self.api_format)
-        self.history += said
-        return said, calls, is_last
-
     def allowed(self, calls: list[ToolCall]) -> list[ToolCall]:
         return [call for call in calls if self.names is None or call.name in self.names]
 
     def all_results(self, calls: list[ToolCall], results: list[ToolResult]) -> list[ToolResult]:
-        """Give one result for each call, in order: what was not asked for did not run, and is told so.
-
-        A tool is asked for until a call fitted.
-        """
+        """Give one result for each call, in order: what was not asked for did not run, and is told so."""
         text, ran = _OTHER_TOOL.format('" or "'.join(self.names)) if self.names else _NOT_NOW, iter(results)
         every = [next(ran) if self.allowed([call]) else ToolResult(
             call.id, call.name, text, True, error=ToolError(text)) for call in calls]
         if not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
-            self.ask_for("auto")
+            self.ask_for("auto")            # a tool is asked for until a call fitted
         return every
 
     def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
-        """Give what is new: where results share a message that is there already, the whole of it."""
-        new, key = build_tool_result_messages(results, api_format=self.api_format), self.api.parts
-        if new and key in _SHARED and self.history and _answered_in(self.history[-1], self.api):
-            last = self.history.pop()       # Anthropic wants results before anything else
-            at = 1 + max(at for at, part in enumerate(last[key]) if isinstance(part, dict) and self.api.answers(part))
-            new = [{**last, key: [*last[key][:at], *new[0][key], *last[key][at:]]}]
+        new = build_tool_result_messages(results, api_format=self.api_format)
         if getattr(self.model, "sees_images", False):
             new += self.api.pictures(results)
         self.history += new
         return new
 
+    def waiting(self) -> tuple[list[ToolCall], Callable[..., Any]]:
+        """Give (the calls at the end of the history that have no result yet, what appends their results)."""
+        if "resume" in _CHAPTERS_DO or (self.history and _chat_calls(self.history[-1])):
+            resumed: Any = _by_chapter("resume", "a history that ends in calls", ToolRegError)(self)
+            return resumed[0], resumed[1]
+        return [], self.append_results
 
-# --- messages that end in calls
+
 def _as_given(message: Any) -> Any:
     """Give a message of an SDK as plain JSON; what is in a dict and cannot be JSON is for the model to take."""
     try:
         return _on_the_wire(message)
     except TypeError:
         return message
-
-
-def _answered_in(message: Any, api: _Format) -> list[Any]:
-    """Give the ids (gemini: or names) of the calls that a message answers."""
-    parts = _at(message, str(api.parts)) if api.parts in _SHARED else [message]
-    found = [api.answers(part) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return [key for key in found if key]
-
-
-def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
-    """Give the calls at the end of a history that have no result yet."""
-    api, waiting = _APIS[api_format], list[ToolCall]()
-    ending = itertools.takewhile(lambda message: _at(message, "role") in (None, "assistant", "model")
-                                 or _answered_in(message, api), reversed(history))
-    for message in reversed(list(ending)):
-        answered = _answered_in(message, api)
-        if not answered:
-            calls = _read_calls(message, api_format)[1]
-            waiting = calls if api.parts else waiting + calls
-        for key in answered:
-            first = next((call for call in waiting if key in (call.id, call.name)), None)
-            waiting = [call for call in waiting if call is not first]
-    return waiting
 
 
 # --- a model without a model
@@ -3323,10 +3132,9 @@ def scripted_model(*answers: Any) -> Model:
     left = iter(answers)
 
     def model(*, messages: list[dict[str, Any]], **_: Any) -> Any:
-        try:
-            answer = next(left)
-        except StopIteration:
-            raise ToolRegError(f"the scripted model has no more answers (it had {len(answers)})") from None
+        answer = next(left, left)
+        if answer is left:
+            raise ToolRegError(f"the scripted model has no more answers (it had {len(answers)})")
         answer = answer(messages) if callable(answer) else answer
         if isinstance(answer, str):
             return {"role": "assistant", "content": answer}
@@ -3361,16 +3169,162 @@ def scripted_model(*answers: Any) -> Model:
 
 
 # ---------------------------------------------------------------------------
+# resume: histories that end in calls without results
+#    uses 7 8
+# ---------------------------------------------------------------------------
+_SHARED = ("content", "parts")              # where a message has several results, in APIs where they share one
+
+
+def _answered_in(message: dict[str, Any], api: _Format) -> list[Any]:
+    """Give the ids (gemini: or names) of the calls that a message answers."""
+    parts = message.get(api.parts) if api.parts in _SHARED else [message]
+    return [*filter(None, map(api.answers, parts))] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    api, waiting = _APIS[api_format], list[ToolCall]()
+    ending = itertools.takewhile(lambda message: message.get("role") in (None, "assistant", "model")
+                                 or _answered_in(message, api), reversed(history))
+    for message in reversed(list(ending)):
+        answered = _answered_in(message, api)
+        if not answered:
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if api.parts else waiting + calls
+        for key in answered:
+            first = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not first]
+    return waiting
+
+
+def _resumed(run: _Run) -> tuple[list[ToolCall], Callable[..., Any]]:
+    """Give (the calls that run first, what appends their results)."""
+    def append(results: list[ToolResult]) -> list[dict[str, Any]]:
+        """Give what is new: where results share a message that is there already, the whole of it."""
+        last, new, key = run.history[-1:], run.append_results(results), str(run.api.parts)
+        if new and key in _SHARED and _answered_in(last[0], run.api):
+            parts = [*last[0][key], *new[0][key]]
+            run.history[-2:] = new = [{**last[0], key: sorted(parts, key=lambda part: not run.api.answers(part))}]
+        return new
+    return _unanswered(run.history, run.api_format), append
+
+
+_CHAPTERS_DO["resume"] = _resumed
+
+
+# ---------------------------------------------------------------------------
+# threads: the calls of one turn at the same time
+#    uses 8
+# ---------------------------------------------------------------------------
+IDLE_SECONDS = 5.0                          # how long a thread waits for its next call
+_WORKERS: dict[int, list[Any]] = {}         # process -> queues of the threads that wait; a forked child has none yet
+
+
+class _Outcome:
+    """What a call came to, on its way between threads, loops or processes, where not every exception could travel."""
+
+    def __init__(self, value: Any, error: BaseException | None = None) -> None:
+        self.value, self.error = value, error
+
+    def get(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
+    try:
+        return _Outcome(func(*args))
+    except BaseException as error:          # on purpose: it is raised again on the thread that waits
+        return _Outcome(None, error)
+
+
+def _on_daemon(func: Callable[..., Any], *args: Any) -> Any:
+    """Call on a daemon thread, or here where there are no threads; give the future of the _Outcome.
+
+    One that hangs cannot be killed, but it keeps no program from ending.
+    """
+    import concurrent.futures
+    import queue
+    import threading
+    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
+    waiting = _WORKERS.setdefault(os.getpid(), [])
+    try:
+        jobs = waiting.pop()
+    except IndexError:
+        jobs = queue.SimpleQueue()
+        try:
+            threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
+        except RuntimeError:
+            future.set_result(_caught(func, *args))
+    jobs.put((future, func, args))
+    return future
+
+
+def _serve_calls(jobs: Any, waiting: list[Any]) -> None:
+    """Run the calls that come; end when none came for a while."""
+    import queue
+    while True:
+        try:
+            future, func, args = jobs.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            with contextlib.suppress(ValueError):       # where it is not in the list, a job is on its way
+                waiting.remove(jobs)
+                return
+            continue
+        outcome = _caught(func, *args)
+        waiting.append(jobs)                # before the result is given: who waits for it may have the next call
+        future.set_result(outcome)
+        del future, func, args, outcome     # a thread that waits keeps nothing alive
+
+
+def _stays(self: ToolRegistry, call: ToolCall, workers: int) -> bool:
+    """Tell whether a call runs here, one after the other, and not beside others."""
+    tool = self._tools.get(call.name)
+    return workers == 1 or tool is None or not tool.metadata.parallel
+
+
+def _execute_at_once(self: ToolRegistry, calls: list[ToolCall], workers: int, executor: Any,
+                     results: list[Any]) -> None:
+    """Run calls on threads, and here, one after the other, those that must not be moved."""
+    import queue
+    here, beside = deque[Any](), deque[Any]()
+    for job in enumerate(calls):
+        (here if _stays(self, job[1], workers) else beside).append(job)
+    done: Any = queue.SimpleQueue()
+
+    def answer(place: int, call: ToolCall) -> None:
+        results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
+
+    def work() -> None:
+        while beside:                       # an IndexError, where another was faster, is the end, too
+            outcome = _caught(answer, *beside.popleft())
+            if outcome.error is not None:
+                beside.clear()              # at once: who waits may be busy with a call of its own
+            done.put(outcome)
+    try:
+        for _ in range(min(workers, len(beside))):
+            _on_daemon(contextvars.copy_context().run, work)
+        for job in here:
+            answer(*job)
+        for _ in range(len(calls) - len(here)):
+            done.get().get()
+    finally:
+        beside.clear()
+
+
+_CHAPTERS_DO["at once"] = _execute_at_once
+
+
+# ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
-#    uses 1 7 8 9 10 11
+#    uses 1 7 8 9 10 11 threads
 # ---------------------------------------------------------------------------
 LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
-_LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
-_LOCKS: dict[int, Any] = {}                 # process -> who looks for its loop: a forked child has a lock of its own
+_LOOPS: dict[int, _Loop] = {}               # process -> the event loop of its sync code; a forked child has none
 _TASKS_TELL = sys.version_info >= (3, 11)   # whether somebody cancels them
 _ENDING: set[Any] = set()                   # tasks of ours that are being cancelled
-_LOOP_ENDED = "the event loop on which the function ran has ended"
-_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
 # --- awaiting from async code
@@ -3393,31 +3347,27 @@ async def _acaught(value: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
-    """Call a function to its end: one that is not async on a thread, so that the event loop goes on."""
-    if _is_async(func):
+async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                   future: Any = None) -> _Outcome:
+    """Call a function to its end: one that is not async on a thread, unless its `future` was given by an executor."""
+    import asyncio
+    if future is None and _is_async(func):
         return await _acaught(func(*args, **kwargs))
 
     def called() -> Any:
         value = func(*args, **kwargs)
         return list(value) if isinstance(value, Iterator) else value
-    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called))
-
-
-async def _aoutcome(future: Any) -> _Outcome:
-    """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
-    import asyncio
+    future = future or _on_daemon(contextvars.copy_context().run, called)
     outcome: _Outcome = await asyncio.wrap_future(future)
     return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
 
 
-async def _acall_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any],
-                           executor: Any) -> _Outcome:
+async def _acalled_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
     """Run a tool's function on a thread, on an executor or for a limited time."""
-    future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    func = _ELSEWHERE["timed"](tool) if tool.metadata.timeout and not tool._is_async else tool.func
-    running = _acalled(func, args, kwargs) if future is None else _aoutcome(future)
-    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
+    func = _CHAPTERS_DO["timed"](tool) if tool.metadata.timeout else tool.func
+    future = None if executor is None else _CHAPTERS_DO["submit"](tool, args, kwargs, executor)
+    running = _acalled(func, args, kwargs, future)
+    outcome: _Outcome = await (_CHAPTERS_DO["in time"](running, tool) if tool.metadata.timeout else running)
     return outcome
 
 
@@ -3428,7 +3378,7 @@ class _Loop:
     def __init__(self) -> None:
         import asyncio
         import threading
-        self.loop, self.futures, self.stuck_since = asyncio.new_event_loop(), set[Any](), math.inf
+        self.loop, self.calls, self.is_open = asyncio.new_event_loop(), 0, True
         try:
             threading.Thread(target=self.serve, name="toolreg-loop", daemon=True).start()
         except RuntimeError:
@@ -3438,113 +3388,80 @@ class _Loop:
     def serve(self) -> None:
         """Run until something ends the loop: that ends the calls that are running on it, too."""
         import asyncio
-        _LOOP_THREADS.add(_thread.get_ident())
         _caught(self.loop.run_forever)      # sys.exit() in a task ends this loop, and not the program
-        _LOOP_THREADS.discard(_thread.get_ident())
+        self.is_open = False
         self.leave()
-        for future in list(self.futures):
-            _caught(future.set_result, _Outcome(None, ToolRegError(_LOOP_ENDED)))     # unless it was cancelled
-        for task in (tasks := asyncio.all_tasks(self.loop)):
-            task.cancel()
-        if tasks:
-            _caught(lambda: self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True)))
+        _caught(self.loop.run_until_complete, _cancel(list(asyncio.all_tasks(self.loop))))
         _caught(self.loop.close)
 
     def leave(self) -> None:
         """Take no more calls, and end after those that are running."""
-        with _lock():
-            if _LOOPS.get(os.getpid()) is self:
-                del _LOOPS[os.getpid()]
+        if _LOOPS.get(os.getpid()) is self:
+            _LOOPS.pop(os.getpid(), None)
         _caught(self.loop.call_soon_threadsafe, self.end_if_left)       # unless it has ended by itself
 
     def end_if_left(self) -> None:
-        if not self.futures and _LOOPS.get(os.getpid()) is not self and _thread.get_ident() in _LOOP_THREADS:
+        if not self.calls and _LOOPS.get(os.getpid()) is not self:
             self.loop.stop()
 
-    def start(self, value: Any, timeout: float) -> Any:
-        """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
+    def outcome_of(self, running: Any) -> _Outcome | None:
+        """Wait for a coroutine; None where the loop does not come to it."""
         import concurrent.futures
         future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-        begun: concurrent.futures.Future[bool] = concurrent.futures.Future()
+        tasks = []
 
         def begin() -> None:
-            # unless the loop is ending, or the caller has given up
-            if _thread.get_ident() in _LOOP_THREADS and begun.set_running_or_notify_cancel():
-                task = self.loop.create_task(_acaught(value))
-                task.add_done_callback(end)
-                future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
-                self.futures.add(future)
-                begun.set_result(True)
+            if self.is_open and future.set_running_or_notify_cancel():      # unless the caller has given up
+                self.calls += 1
+                tasks.append(self.loop.create_task(running))
+                tasks[0].add_done_callback(end)
 
         def end(task: Any) -> None:
-            self.futures.discard(future)
+            self.calls -= 1
             ended = _caught(task.result)    # of one that was cancelled it raises
-            _caught(future.set_result, ended.value or ended)
+            future.set_result(ended.value or ended)
             self.end_if_left()
         if _caught(self.loop.call_soon_threadsafe, begin).error:
             return None                     # it has just been closed
-        now = time.monotonic()
-        self.stuck_since = min(now, self.stuck_since)
-        patience = self.stuck_since + LOOP_SECONDS - now
         try:
-            begun.result(max(0, min(patience, timeout)))
+            return future.result(LOOP_SECONDS)
         except concurrent.futures.TimeoutError:
-            if begun.cancel():
-                if timeout < patience:
-                    getattr(value, "close", bool)()
-                    raise
-                return None
-        self.stuck_since = math.inf
-        return future
+            return None if future.cancel() else future.result()
+        finally:
+            if not (future.cancel() or future.done()):      # Ctrl-C on the waiting thread
+                _caught(self.loop.call_soon_threadsafe, lambda: tasks[0].cancel())
 
 
-def _start_on_loop(value: Any, tool: Tool | None = None) -> Any:
-    """Start an awaitable on the background loop; give the future of its _Outcome."""
+def _await_on_loop(value: Any, tool: Tool | None = None) -> Any:
+    """Wait for an awaitable on the background loop, no longer than a `tool` may take."""
     import asyncio
-    import concurrent.futures
-    if _thread.get_ident() in _LOOP_THREADS:
-        getattr(value, "close", bool)()
-        raise ToolRegError(_LOOP_BUSY)
+    running = _CHAPTERS_DO["in time"](_acaught(value), tool) if tool else _acaught(value)
     while loop := _background_loop():
-        future = loop.start(value, (tool and tool.metadata.timeout) or math.inf)
-        if future is not None:
-            return future
+        if outcome := loop.outcome_of(running):
+            return outcome.get()
         loop.leave()
-    future = concurrent.futures.Future()
-    future.set_result(asyncio.run(_ELSEWHERE["in time"](_acaught(value), tool) if tool else _acaught(value)))
-    return future
+    return asyncio.run(running).get()
 
 
 def _background_loop() -> _Loop | None:
     """Give the loop of this process (a forked child has no thread that runs its parent's); None without threads."""
-    with _lock(), contextlib.suppress(RuntimeError):
-        if os.getpid() not in _LOOPS:
-            _LOOPS[os.getpid()] = _Loop()
-        return _LOOPS[os.getpid()]
+    with contextlib.suppress(RuntimeError):
+        loop = _LOOPS.get(os.getpid()) or _Loop()
+        kept = _LOOPS.setdefault(os.getpid(), loop)
+        if kept is not loop:                # another thread was quicker
+            loop.leave()
+        return kept
     return None
 
 
-def _lock() -> Any:
-    return _LOCKS.get(os.getpid()) or _LOCKS.setdefault(os.getpid(), _thread.allocate_lock())
-
-
-def _await_on_loop(value: Any) -> Any:
-    future = _start_on_loop(value)
-    try:
-        return future.result().get()
-    except BaseException:
-        future.cancel()                     # Ctrl-C on the waiting thread
-        raise
-
-
-_ELSEWHERE.update({"await": _await_on_loop, "start": _start_on_loop})
+_CHAPTERS_DO["await"] = _await_on_loop
 
 
 # --- tools
 async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
     """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
-    args, kwargs = self._bound(fitting, {})
+    args, kwargs = self._bound(fitting)
     running = _acalled(self.func, args, kwargs) if self.metadata.parallel else _acaught(self.func(*args, **kwargs))
     return (await running).get()
 
@@ -3558,9 +3475,8 @@ async def _ainvoke(self: ToolRegistry, call: ToolCall | Mapping[str, Any] | str,
 async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: str | None = None,
                                max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
     """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
-    workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-    executor = _checked_option("executor", executor)
-    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, executor)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format),
+                           _checked_count("max_workers", max_workers, None), _checked_executor(executor))
 
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3570,7 +3486,7 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return _APIS[api_format].results(results) if results else []
 
 
-async def _aexecute_one(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
+async def _aexecute_one(self: ToolRegistry, call: ToolCall, executor: Any) -> ToolResult:
     """Do what `ToolRegistry._execute_one` does, step by step the same, on the running event loop."""
     started, reason, texts = _clock(), None, _REFUSED
     try:
@@ -3582,56 +3498,47 @@ async def _aexecute_one(self: ToolRegistry, executor: Any, results: list[Any], p
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
             texts = _REFUSED
-        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
+        args, kwargs = tool._bound(arguments, self.inject, call.id)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
             value = await value if type(value) is types.CoroutineType else value
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
-            value = (await _acall_elsewhere(tool, args, kwargs, executor)).get()
-        result = _success(call, reason, value, started)
+            value = (await _acalled_elsewhere(tool, args, kwargs, executor)).get()
+        result = self._success(call, reason, value, started)
     except BaseException as error:
         if _is_cancelled(error):
             raise
-        result = _failure(call, reason, error, texts, started)
-    if self.max_result is not None:
-        result.content = _shortened(result.content, self.max_result)
+        result = self._failure(call, reason, error, texts, started)
     if self.after_call is not None:
         await _afinished(self.after_call(call, result))
-    results[place] = result
+    return result
 
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
-    results: list[Any] = [None] * len(calls)
-    executor = self.executor if executor is None else executor
-    try:
-        if len(calls) == 1:
-            await _in_own_context(_aexecute_one(self, executor, results, 0, calls[0]))
-        else:
-            workers, run = workers or self.max_workers, functools.partial(_aexecute_one, self, executor, results)
-            await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
-    except BaseException as error:
-        raise _carrying(error, "after_call", results=results)  # noqa: B904 (mostly the same)
-    return results
-
-
-async def _aexecute_many(run: Callable[..., Any], workers: int, here: _Jobs, beside: _Jobs) -> None:
     import asyncio
-    gate = asyncio.Semaphore(workers)
+    results: list[Any] = [None] * len(calls)
+    executor, workers = self.executor if executor is None else executor, workers or self.max_workers
+    tasks: list[Any] = []
 
-    async def work(*job: Any) -> None:
+    async def answer(place: int, call: ToolCall, gate: Any) -> None:
         async with gate:
-            await run(*job)
-    tasks = [asyncio.ensure_future(work(*job)) for job in beside]
+            results[place] = await _aexecute_one(self, call, executor)
     try:
-        for job in here:
-            await _in_own_context(run(*job))
-        await asyncio.gather(*tasks)
-    except BaseException:
+        if len(calls) == 1 and _TASKS_TELL:
+            results[0] = await _in_context(contextvars.copy_context(), _aexecute_one(self, calls[0], executor))
+        else:
+            here, beside = asyncio.Semaphore(1), asyncio.Semaphore(workers)
+            for place, call in enumerate(calls):
+                gate = here if _stays(self, call, workers) else beside
+                tasks.append(asyncio.ensure_future(answer(place, call, gate)))
+            await asyncio.gather(*tasks)
+    except BaseException as error:
         await _cancel(tasks)
-        raise
+        raise _carrying(error, results=results)  # noqa: B904 (mostly the same)
+    return results
 
 
 async def _cancel(tasks: list[Any]) -> None:
@@ -3652,38 +3559,19 @@ def _is_cancelled(error: BaseException) -> bool:
         task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0))
 
 
-def _in_own_context(call: Any) -> Any:
-    """Await in a copy of this context."""
-    context = contextvars.copy_context()
-    return _in_context(context, call) if _TASKS_TELL else _in_task(call, context)
-
-
-async def _in_task(call: Any, context: contextvars.Context) -> Any:
-    """Await in a task of its own, and in this context."""
-    import asyncio
-    task = context.run(asyncio.ensure_future, call)
-    try:
-        await asyncio.wait({task})
-    except BaseException:
-        await _cancel([task])
-        raise
-    return task.result()
-
-
 @types.coroutine
 def _in_context(context: contextvars.Context, coroutine: Any) -> Any:
     """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
-    steps = coroutine.__await__()
-    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
-    while awaited is not ...:
-        try:
-            step, given = steps.send, (yield awaited)
-        except BaseException as error:      # a cancellation too has to reach the coroutine
-            step, given = steps.throw, error
+    step, given = coroutine.send, None
+    while True:
         try:
             awaited = context.run(step, given)
-        except StopIteration:
-            return
+        except StopIteration as end:
+            return end.value
+        try:
+            step, given = coroutine.send, (yield awaited)
+        except BaseException as error:      # a cancellation too has to reach the coroutine
+            step, given = coroutine.throw, error
 
 
 Tool.arun = _arun_tool
@@ -3710,24 +3598,25 @@ async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *
 
 
 async def _aturns(run: _Run) -> AsyncGenerator[dict[str, Any], None]:
+    async def execute(calls: list[ToolCall]) -> Any:
+        return await _in_context(run.context, _aexecute(run.registry, calls))
     try:
-        calls = _unanswered(run.history, run.api_format)
-        results = await _in_task(_aexecute(run.registry, calls), run.context)
-        for message in run.append_results(results):
+        waiting, append = run.waiting()
+        for message in append(await execute(waiting)):
             yield message
         for _ in range(run.max_turns):
-            answer = await _in_task(_acalled(run.model, (), run.request()), run.context)
-            said, calls, is_last = run.append_answer(answer.get())
+            answer = await _in_context(run.context, _acalled(run.model, (), run.request()))
+            said, calls, is_last = _read_turn(answer.get(), run.api_format)
+            run.history += said
             for message in said:
                 yield message
             if is_last:
                 return
-            results = await _in_task(_aexecute(run.registry, run.allowed(calls)), run.context)
-            for message in run.append_results(run.all_results(calls, results)):
+            for message in run.append_results(run.all_results(calls, await execute(run.allowed(calls)))):
                 yield message
         raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(run.history))  # noqa: B904 (mostly the same)
+        raise _carrying(error, messages=list(run.history))  # noqa: B904 (mostly the same)
 
 
 __all__ += ["aagent_loop", "arun_agent"]
@@ -3755,7 +3644,7 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
         if found:
             return found[0]
         run.ask_for(choice)        # whatever was called meanwhile
-    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=run.history)
+    raise _carrying(ToolRegError(_NO_ANSWER_CAME), messages=run.history)
 
 
 def _answer_tool(type_: Any, found: list[Any], name: str) -> Tool:
@@ -3777,25 +3666,27 @@ __all__ += ["extract"]
 
 # ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
-#    uses 1 9
+#    uses 1 8 9 threads
 # ---------------------------------------------------------------------------
 _IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
-_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 
 
-def _timeout_fault(metadata: ToolMetadata) -> str | None:
-    timeout: Any = metadata.timeout
-    if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
-        return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
-    if timeout > _thread.TIMEOUT_MAX:
-        return f"timeout: is longer than can be waited for (got {_shown(timeout)}; leave it out for no limit)"
-    return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
+def _check_timeout(metadata: ToolMetadata) -> None:
+    seconds: Any = metadata.timeout
+    if not (type(seconds) in (int, float) and 0 < seconds <= _thread.TIMEOUT_MAX):
+        raise ToolDefinitionError("timeout: must be a number of seconds above 0, "
+                                  f"{_thread.TIMEOUT_MAX:.0f} at most (got {_shown(seconds)})")
+    if not metadata.parallel:
+        raise ToolDefinitionError("timeout: cannot be kept on the caller's thread (leave out parallel=False)")
 
 
-def _executor_fault(executor: Any) -> str | None:
+def _check_executor(executor: Any) -> Any:
     submit = getattr(executor, "submit", executor)
-    return None if callable(submit) else f"executor.submit: must be callable (got {_shown(submit)})"
+    if not callable(submit):
+        raise ToolDefinitionError(f"executor.submit: must be callable (got {_shown(submit)})")
+    return executor
 
 
 def _timed_out(tool: Tool) -> ToolTimeoutError:
@@ -3803,34 +3694,33 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
 
 
 def _timed(tool: Tool) -> Callable[..., Any]:
-    """Give a tool's function; it says so where it is not called on another thread, and cannot be left."""
+    """Give a tool's function; one that is called on the same thread, and so cannot be left, says so."""
+    import warnings
     caller = _thread.get_ident()
 
     def func(*args: Any, **kwargs: Any) -> Any:
-        import warnings
         if _thread.get_ident() == caller:
             warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=2)
         return tool.func(*args, **kwargs)
-    return func
+    return tool.func if tool._is_async else func
 
 
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, and wait for it."""
     import concurrent.futures
-    blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
-    future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
+    future = None if executor is None else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
         return _finished(tool.func(*args, **kwargs))
     func = _timed(tool)
+
+    def called() -> Any:
+        value = func(*args, **kwargs)
+        return _CHAPTERS_DO["await"](value, tool) if tool._is_async else _finished(value)
+    future = future or _on_daemon(contextvars.copy_context().run, called)
     try:
-        if future is None and tool._is_async:
-            future = _ELSEWHERE["start"](tool.func(*args, **kwargs), tool)
-        elif future is None:
-            future = _on_daemon(contextvars.copy_context().run, lambda: _finished(func(*args, **kwargs)))
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
-        if future is not None:
-            future.cancel()                 # an async function hears of it, a thread cannot be told
+        future.cancel()                     # where an executor has not begun it
         raise _timed_out(tool) from None
     return outcome.get()
 
@@ -3868,8 +3758,8 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
 
 
-_OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "timed": _timed})
+_CHAPTERS_DO.update({"timeout": _check_timeout, "executor": _check_executor, "elsewhere": _call_elsewhere,
+                     "submit": _submit, "timed": _timed, "in time": _in_time})
 
 
 # ---------------------------------------------------------------------------
@@ -4728,7 +4618,7 @@ _CHAPTERS_DO["branches-at-the-root"] = lambda parameters: _flat(parameters, para
 
 # ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
-#    uses 1 8 9 roots
+#    uses 1 8 roots
 # ---------------------------------------------------------------------------
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 _CLOSED = {"additionalProperties": False}
@@ -4745,6 +4635,12 @@ _TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "ar
 def _strictly(tool: Any, parameters: dict[str, Any]) -> dict[str, Any] | None:
     """Say the parameters of a tool in strict mode; None where they cannot be said so."""
     return _strict({**_CLOSED, **parameters}) if _strict_fault(tool) is None else None
+
+
+def _check_strict(tool: Any) -> None:
+    fault = _strict_fault(tool)
+    if fault:
+        raise ToolDefinitionError(f'tool "{tool.name}": strict=True: {fault} (leave out strict)')
 
 
 def _strict_fault(tool: Any) -> str | None:
@@ -4817,7 +4713,7 @@ def _null_too(node: dict[str, Any]) -> dict[str, Any]:
 
 
 _CHAPTERS_DO["strict"] = _strictly
-_OPTIONS["strict"] = _strict_fault
+_CHAPTERS_DO["strict=True"] = _check_strict
 
 
 # ---------------------------------------------------------------------------
@@ -5492,7 +5388,7 @@ def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]
 
 # ---------------------------------------------------------------------------
 # classes: tools from the methods of classes
-#    uses 1 9 10 importers
+#    uses 1 9 10 threads importers
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> ToolList:
@@ -5542,7 +5438,7 @@ __all__ += ["class_tools"]
 
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain, and answers to its messages
-#    uses 1 4 6 7 8 9 10 spellings importers
+#    uses 1 4 6 7 8 9 10 threads spellings importers
 # ---------------------------------------------------------------------------
 _FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
 _NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
@@ -6741,7 +6637,7 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 2 7 9 10 importers network
+#    uses 1 2 7 9 10 threads importers network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
 _NO_HANDSHAKE = _REVISIONS[0]   # in it each request says who asks, in its `_meta` and its headers
@@ -7270,7 +7166,7 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 # ---------------------------------------------------------------------------
 # serve: the same tools for MCP clients
-#    uses 1 2 3 4 8 9 network
+#    uses 1 2 3 4 8 threads network
 # ---------------------------------------------------------------------------
 MAX_SERVED = 100            # messages at once on stdio, connections at once over HTTP
 MAX_MESSAGE = 4 * 2**20     # bytes
@@ -7550,7 +7446,7 @@ __all__ += ["serve_mcp"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
-#    uses 1 3 7 8 9 network streams
+#    uses 1 3 7 8 threads streams network
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
@@ -7916,7 +7812,7 @@ setattr(ToolResult, "__getattr__", _no_attribute)       # noqa: B010 (type check
 
 # ---------------------------------------------------------------------------
 # trace: a conversation to look at, as text, as a diagram, as a page
-#    uses 1 3 5 7 8 9
+#    uses 1 3 5 7 8 threads
 # ---------------------------------------------------------------------------
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
@@ -8074,7 +7970,7 @@ __all__ += ["trace"]
 
 # ---------------------------------------------------------------------------
 # cli: the command line: lessons, a chat, and copies of this file
-#    uses 1 2 3 7 8 9 10 11 trace
+#    uses 1 2 3 7 8 10 11 resume threads trace
 # ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
