@@ -29,7 +29,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
-resume, threads, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
+resume, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
 spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
 openapi, find, mcp, serve, http, switch, trace, cli.
 """
@@ -92,7 +92,7 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
-    "resume": "resume", "threads": "",
+    "resume": "resume",
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "extract": "extract", "strict": "strict strict=True", "roots": "branches-at-the-root",
     "spellings": "other-calls sdk-object",
@@ -2613,6 +2613,105 @@ _OPTIONS = ("think_augment", "coerce", "max_workers", "executor", "max_result", 
 _clock = time.perf_counter
 
 
+# --- the calls of one turn at the same time
+IDLE_SECONDS = 5.0                          # how long a thread waits for its next call
+_WORKERS: dict[int, list[Any]] = {}         # process -> queues of the threads that wait; a forked child has none yet
+
+
+class _Outcome:
+    """What a call came to, on its way between threads, loops or processes, where not every exception could travel."""
+
+    def __init__(self, value: Any, error: BaseException | None = None) -> None:
+        self.value, self.error = value, error
+
+    def get(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
+    try:
+        return _Outcome(func(*args))
+    except BaseException as error:          # on purpose: it is raised again on the thread that waits
+        return _Outcome(None, error)
+
+
+def _on_daemon(func: Callable[..., Any], *args: Any) -> Any:
+    """Call on a daemon thread, or here where there are no threads; give the future of the _Outcome.
+
+    One that hangs cannot be killed, but it keeps no program from ending.
+    """
+    import concurrent.futures
+    import queue
+    import threading
+    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
+    waiting = _WORKERS.setdefault(os.getpid(), [])
+    try:
+        jobs = waiting.pop()
+    except IndexError:
+        jobs = queue.SimpleQueue()
+        try:
+            threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
+        except RuntimeError:
+            future.set_result(_caught(func, *args))
+    jobs.put((future, func, args))
+    return future
+
+
+def _serve_calls(jobs: Any, waiting: list[Any]) -> None:
+    """Run the calls that come; end when none came for a while."""
+    import queue
+    while True:
+        try:
+            future, func, args = jobs.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            with contextlib.suppress(ValueError):       # where it is not in the list, a job is on its way
+                waiting.remove(jobs)
+                return
+            continue
+        outcome = _caught(func, *args)
+        waiting.append(jobs)                # before the result is given: who waits for it may have the next call
+        future.set_result(outcome)
+        del future, func, args, outcome     # a thread that waits keeps nothing alive
+
+
+def _stays(self: ToolRegistry, call: ToolCall, workers: int) -> bool:
+    """Tell whether a call runs here, one after the other, and not beside others."""
+    tool = self._tools.get(call.name)
+    return workers == 1 or tool is None or not tool.metadata.parallel
+
+
+def _execute_at_once(self: ToolRegistry, calls: list[ToolCall], workers: int, executor: Any,
+                     results: list[Any]) -> None:
+    """Run calls on threads, and here, one after the other, those that must not be moved."""
+    import queue
+    here, beside = deque[Any](), deque[Any]()
+    for job in enumerate(calls):
+        (here if _stays(self, job[1], workers) else beside).append(job)
+    done: Any = queue.SimpleQueue()
+
+    def answer(place: int, call: ToolCall) -> None:
+        results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
+
+    def work() -> None:
+        while beside:                       # an IndexError, where another was faster, is the end, too
+            outcome = _caught(answer, *beside.popleft())
+            if outcome.error is not None:
+                beside.clear()              # at once: who waits may be busy with a call of its own
+            done.put(outcome)
+    try:
+        for _ in range(min(workers, len(beside))):
+            _on_daemon(contextvars.copy_context().run, work)
+        for job in here:
+            answer(*job)
+        for _ in range(len(calls) - len(here)):
+            done.get().get()
+    finally:
+        beside.clear()
+
+
 class ToolRegistry(_Extended):
     """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
@@ -2861,22 +2960,21 @@ class ToolRegistry(_Extended):
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        With the chapter threads several run at once, those with parallel=False on this one. What is no Exception
+        Several run at once, those with parallel=False on this one. What is no Exception
         (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         return self._execute(parse_tool_calls(calls, api_format=api_format),
                              _checked_count("max_workers", max_workers, None), _checked_executor(executor))
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
-        """Answer calls that were read already: at once, where the chapter threads is there."""
+        """Answer calls that were read already."""
         results: list[Any] = [None] * len(calls)
         executor = self.executor if executor is None else executor
         try:
-            if len(calls) > 1 and "at once" in _CHAPTERS_DO:
-                _CHAPTERS_DO["at once"](self, calls, workers or self.max_workers, executor, results)
+            if len(calls) == 1:
+                results[0] = contextvars.copy_context().run(self._execute_one, calls[0], executor)
             else:
-                for place, call in enumerate(calls):
-                    results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
+                _execute_at_once(self, calls, workers or self.max_workers, executor, results)
         except BaseException as error:
             raise _carrying(error, results=results)  # noqa: B904 (mostly the same)
         return results
@@ -3213,113 +3311,8 @@ _CHAPTERS_DO["resume"] = _resumed
 
 
 # ---------------------------------------------------------------------------
-# threads: the calls of one turn at the same time
-#    uses 8
-# ---------------------------------------------------------------------------
-IDLE_SECONDS = 5.0                          # how long a thread waits for its next call
-_WORKERS: dict[int, list[Any]] = {}         # process -> queues of the threads that wait; a forked child has none yet
-
-
-class _Outcome:
-    """What a call came to, on its way between threads, loops or processes, where not every exception could travel."""
-
-    def __init__(self, value: Any, error: BaseException | None = None) -> None:
-        self.value, self.error = value, error
-
-    def get(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.value
-
-
-def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
-    try:
-        return _Outcome(func(*args))
-    except BaseException as error:          # on purpose: it is raised again on the thread that waits
-        return _Outcome(None, error)
-
-
-def _on_daemon(func: Callable[..., Any], *args: Any) -> Any:
-    """Call on a daemon thread, or here where there are no threads; give the future of the _Outcome.
-
-    One that hangs cannot be killed, but it keeps no program from ending.
-    """
-    import concurrent.futures
-    import queue
-    import threading
-    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-    future.set_running_or_notify_cancel()
-    waiting = _WORKERS.setdefault(os.getpid(), [])
-    try:
-        jobs = waiting.pop()
-    except IndexError:
-        jobs = queue.SimpleQueue()
-        try:
-            threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
-        except RuntimeError:
-            future.set_result(_caught(func, *args))
-    jobs.put((future, func, args))
-    return future
-
-
-def _serve_calls(jobs: Any, waiting: list[Any]) -> None:
-    """Run the calls that come; end when none came for a while."""
-    import queue
-    while True:
-        try:
-            future, func, args = jobs.get(timeout=IDLE_SECONDS)
-        except queue.Empty:
-            with contextlib.suppress(ValueError):       # where it is not in the list, a job is on its way
-                waiting.remove(jobs)
-                return
-            continue
-        outcome = _caught(func, *args)
-        waiting.append(jobs)                # before the result is given: who waits for it may have the next call
-        future.set_result(outcome)
-        del future, func, args, outcome     # a thread that waits keeps nothing alive
-
-
-def _stays(self: ToolRegistry, call: ToolCall, workers: int) -> bool:
-    """Tell whether a call runs here, one after the other, and not beside others."""
-    tool = self._tools.get(call.name)
-    return workers == 1 or tool is None or not tool.metadata.parallel
-
-
-def _execute_at_once(self: ToolRegistry, calls: list[ToolCall], workers: int, executor: Any,
-                     results: list[Any]) -> None:
-    """Run calls on threads, and here, one after the other, those that must not be moved."""
-    import queue
-    here, beside = deque[Any](), deque[Any]()
-    for job in enumerate(calls):
-        (here if _stays(self, job[1], workers) else beside).append(job)
-    done: Any = queue.SimpleQueue()
-
-    def answer(place: int, call: ToolCall) -> None:
-        results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
-
-    def work() -> None:
-        while beside:                       # an IndexError, where another was faster, is the end, too
-            outcome = _caught(answer, *beside.popleft())
-            if outcome.error is not None:
-                beside.clear()              # at once: who waits may be busy with a call of its own
-            done.put(outcome)
-    try:
-        for _ in range(min(workers, len(beside))):
-            _on_daemon(contextvars.copy_context().run, work)
-        for job in here:
-            answer(*job)
-        for _ in range(len(calls) - len(here)):
-            done.get().get()
-    finally:
-        beside.clear()
-
-
-_CHAPTERS_DO["at once"] = _execute_at_once
-
-
-# ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
-#    uses 1 7 8 9 10 11 threads
+#    uses 1 7 8 9 10 11
 # ---------------------------------------------------------------------------
 LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
 _LOOPS: dict[int, _Loop] = {}               # process -> the event loop of its sync code; a forked child has none
@@ -3666,7 +3659,7 @@ __all__ += ["extract"]
 
 # ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
-#    uses 1 8 9 threads
+#    uses 1 8 9 10
 # ---------------------------------------------------------------------------
 _IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
@@ -5388,7 +5381,7 @@ def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]
 
 # ---------------------------------------------------------------------------
 # classes: tools from the methods of classes
-#    uses 1 9 10 threads importers
+#    uses 1 9 10 importers
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> ToolList:
@@ -5438,7 +5431,7 @@ __all__ += ["class_tools"]
 
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain, and answers to its messages
-#    uses 1 4 6 7 8 9 10 threads spellings importers
+#    uses 1 4 6 7 8 9 10 spellings importers
 # ---------------------------------------------------------------------------
 _FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
 _NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
@@ -6637,7 +6630,7 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 2 7 9 10 threads importers network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
 _NO_HANDSHAKE = _REVISIONS[0]   # in it each request says who asks, in its `_meta` and its headers
@@ -6681,7 +6674,7 @@ def _objects(items: Any) -> list[_Message]:
 
 def _messages_of(text: str) -> list[_Message]:
     """Read a line or an event; what is no message is skipped: servers do print into their own output."""
-    read = _caught(json.loads, text).value
+    read = _caught(_read_json, text).value
     return _objects(read if isinstance(read, list) else [read])
 
 
@@ -6696,12 +6689,13 @@ class _Link:
     leave: Any                                  # (): end the process or the session
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
-    def __init__(self, on_notification: Any, on_request: Any, mirrored: _Message) -> None:
-        self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
+    def __init__(self, on_notification: Any, on_request: Any) -> None:
+        self.on_notification, self.on_request = on_notification, on_request
         self.ids, self.process = itertools.count(1), os.getpid()
         self.waiting: dict[Any, Any] = {}       # id of a request -> the queue at which its caller waits
         self.session: dict[str, str] = {}       # the headers that a greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
+        self.mirrored: _Message = {}            # tool -> header -> the way to the argument that it repeats
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
 
     def greet(self, deadline: float) -> _Message:
@@ -7011,9 +7005,8 @@ class McpClient:
         import threading
         self.timeout, self.start_timeout = (math.inf if each is None else each for each in (timeout, start_timeout))
         self.server: dict[str, Any] = {}        # what it said of itself
-        self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
         connector = _connector_of(transport, env or {}, headers or {})
-        self._connect = functools.partial(connector, on_notification, on_request, self._mirrored)
+        self._connect = functools.partial(connector, on_notification, on_request)
         self._closed, self._process, self._lock = False, os.getpid(), threading.Lock()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
@@ -7036,15 +7029,15 @@ class McpClient:
 
     def _rows(self) -> list[tuple[_Message, str]]:
         """Give all rows of the server's list, each with what is wrong with its `x-mcp-header`."""
-        is_new = isinstance(self._linked(), _Http) and self._link.about
-        rows, cursors, cursor, deadline = list[Any](), list[Any](), None, time.monotonic() + self.timeout
+        link, deadline = self._linked(), time.monotonic() + self.timeout
+        rows, cursors, cursor = list[Any](), list[Any](), None
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
             for row in _objects(page.get("tools")):
-                mirrors = self._mirrored[str(row.get("name"))] = {}
-                fault = is_new and _caught(_note_mirrors, mirrors, (), row.get("inputSchema")).error
-                rows.append((row, str(fault or "")))
+                mirrors = link.mirrored[str(row.get("name"))] = _Message()
+                noted = _caught(_note_mirrors, mirrors, (), row.get("inputSchema"))
+                rows.append((row, str(noted.error or "") if link.about and isinstance(link, _Http) else ""))
             cursor = page.get("nextCursor") or None
         return rows
 
@@ -7166,7 +7159,7 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 # ---------------------------------------------------------------------------
 # serve: the same tools for MCP clients
-#    uses 1 2 3 4 8 threads network
+#    uses 1 2 3 4 8 10 network
 # ---------------------------------------------------------------------------
 MAX_SERVED = 100            # messages at once on stdio, connections at once over HTTP
 MAX_MESSAGE = 4 * 2**20     # bytes
@@ -7446,7 +7439,7 @@ __all__ += ["serve_mcp"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
-#    uses 1 3 7 8 threads streams network
+#    uses 1 3 7 8 10 streams network
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
@@ -7812,7 +7805,7 @@ setattr(ToolResult, "__getattr__", _no_attribute)       # noqa: B010 (type check
 
 # ---------------------------------------------------------------------------
 # trace: a conversation to look at, as text, as a diagram, as a page
-#    uses 1 3 5 7 8 threads
+#    uses 1 3 5 7 8 10
 # ---------------------------------------------------------------------------
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
@@ -7970,7 +7963,7 @@ __all__ += ["trace"]
 
 # ---------------------------------------------------------------------------
 # cli: the command line: lessons, a chat, and copies of this file
-#    uses 1 2 3 7 8 10 11 resume threads trace
+#    uses 1 2 3 7 8 10 11 resume trace
 # ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
@@ -8317,13 +8310,25 @@ def _model_of(command: Any, on_delta: Callable[[str], None] | None = None, api_f
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
+    import importlib
     place, names = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
-    found = [_found_at(place, names)]
-    if inspect.ismodule(found[0]):
-        held = vars(found[0])
+    folder, file = os.path.split(os.path.abspath(place))
+    is_path = os.path.exists(place) or not re.fullmatch(r"\w+(\.(?!py$)\w+)*", place)
+    if is_path and not os.path.isdir(place) and not (os.path.isfile(place) and file.endswith(".py")):
+        raise ToolRegError(f"{place}: there is no such Python file (*.py)")
+    sys.path.insert(0, folder)              # as Python does for a script
+    try:
+        module: Any = importlib.import_module(file.removesuffix(".py") if is_path else place)
+        found = [functools.reduce(getattr, filter(None, names.split(".")), module)]
+    except (Exception, SystemExit) as error:
+        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
+    held = vars(module)
+    if is_path and os.path.join(folder, file) not in (held.get("__file__"), *held.get("__path__", ())):
+        raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
+    if not names:
         found = [thing for thing in held.values() if isinstance(thing, ToolRegistry)][:1] or [
             thing for name, thing in held.items()
-            if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == held["__name__"]]
+            if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == module.__name__]
     if not found:
         raise ToolRegError(f"{place}: there is no ToolRegistry and no public function in it")
     if len(found) == 1:
@@ -8333,25 +8338,6 @@ def _tools_at(target: str) -> ToolRegistry:
         if fault := _caught(registry.register, thing).error:
             _print_error(f"{place}: left out: {fault}")
     return registry
-
-
-def _found_at(place: str, names: str) -> Any:
-    """Import a module by its dotted name, or by the path of its file or folder, and give it, or what is in it."""
-    import importlib
-    folder, file = os.path.split(os.path.abspath(place))
-    is_path = os.path.exists(place) or not re.fullmatch(r"\w+(\.(?!py$)\w+)*", place)
-    if is_path and not os.path.isdir(place) and not (os.path.isfile(place) and file.endswith(".py")):
-        raise ToolRegError(f"{place}: there is no such Python file (*.py)")
-    sys.path.insert(0, folder)              # as Python does for a script
-    try:
-        module = importlib.import_module(file.removesuffix(".py") if is_path else place)
-        found = functools.reduce(getattr, filter(None, names.split(".")), module)
-    except (Exception, SystemExit) as error:
-        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
-    homes = getattr(module, "__file__", ""), *getattr(module, "__path__", ())
-    if is_path and os.path.join(folder, file) not in homes:
-        raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
-    return found
 
 
 def _own_lines(error: BaseException | None) -> str:
