@@ -561,8 +561,8 @@ any_json = st.recursive(
 
 @given(any_json)
 def test_json_text_comes_back_as_it_was(value):
-    assert toolreg._read_json(toolreg._write_json(value)) == value
-    assert toolreg._read_json(json.dumps(value, indent=1, separators=(" , ", " : ")), once=True) == value
+    for text in (toolreg._write_json(value), json.dumps(value, indent=1, separators=(" , ", " : "))):
+        assert toolreg._read_json(text) == toolreg._read_json(text, once=True) == value
 
 
 @pytest.mark.parametrize("text, fault", [
@@ -602,22 +602,10 @@ def collected(**arguments):
     return arguments
 
 
-def test_names_of_different_objects_and_texts_that_look_like_names_are_not_twice():
-    arguments = {"a": [{"b": '"b": "b":'}, {"b": "x: y"}], "b": {"a": {}}}
-    for text in (json.dumps(arguments), json.dumps(arguments, separators=(",", ":")), json.dumps(arguments, indent=2)):
-        assert ToolRegistry([collected]).invoke(ToolCall("1", "collected", text)).value == arguments
-
-
 @pytest.mark.parametrize("value", ["\ud800", ["a\udfff"], {"\ud83c": "\ud83c\udf78"}])
 def test_lone_surrogates_reach_no_text(value):
     toolreg._write_json(value).encode()
     json.dumps(to_json(value), ensure_ascii=False).encode()
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")]])
-def test_what_is_no_json_is_not_written(value):
-    with pytest.raises(ValueError):
-        toolreg._write_json(value)
 
 
 def test_an_integer_of_ten_thousand_digits_is_an_error_or_a_number_but_never_a_crash():
@@ -646,15 +634,11 @@ def test_a_place_is_spelled_as_a_reader_writes_it(path, place):
 
 @pytest.mark.parametrize("value, text", [
     ("three", '"three"'), (None, "null"), ("é", '"é"'), ("x" * 200, '"' + "x" * 79 + "…"),
-    ({1, 2}, "a value of the type set"), (float("nan"), "a value of the type float"),
+    ({1, 2}, "a value of the type set"), (float("nan"), "a value of the type float"), ([-float("inf")], "a value of the type list"),
 ])
-def test_a_value_in_a_message_is_json_and_short(value, text):
+def test_a_value_or_a_list_in_a_message_is_short(value, text):
     assert toolreg._shown(value) == text
-
-
-def test_a_list_of_names_is_cut_and_says_how_many_more_there_are():
     assert toolreg._listed(range(25)) == ", ".join(map(str, range(20))) + " and 5 more"
-    assert toolreg._listed("ab") == "a, b"
 
 
 class ErrorWithoutText(Exception):
@@ -683,14 +667,9 @@ class GroupThatRaises(Exception):
     exceptions = property(lambda self: 1 / 0)
 
 
-@pytest.mark.parametrize("error, text", [
-    (ValueError("bad\nnews"), "ValueError: bad\nnews"), (ValueError(), "ValueError"), (ErrorWithoutText(), "ErrorWithoutText"),
-])
-def test_every_exception_has_a_text(error, text):
-    assert toolreg._error_text(error) == text
-
-
-def test_a_group_of_exceptions_says_what_is_in_it_at_every_depth():
+def test_every_exception_has_a_text_and_a_group_says_what_is_in_it_at_every_depth():
+    for error, text in ((ValueError("bad\nnews"), "ValueError: bad\nnews"), (ErrorWithoutText(), "ErrorWithoutText")):
+        assert toolreg._error_text(error) == text
     if sys.version_info >= (3, 11):         # before, there are none
         group = ExceptionGroup("inner", [KeyError("k"), ErrorWithoutText()])        # noqa: F821
         assert toolreg._error_text(ExceptionGroup("outer", [ValueError("bad"), group])) == (        # noqa: F821
@@ -721,18 +700,21 @@ def test_a_copy_shares_nothing_and_a_loop_is_refused():
 # ---------------------------------------------------------------------------
 # 2. JSON Schema: does this value fit?
 # ---------------------------------------------------------------------------
+class ShownOddly(float):
+    def __repr__(self):
+        return "odd"
+
+
 KEYWORDS = [        # schema, values that fit, values that do not
-    ({"type": "integer"}, [1, 1.0, -5, 10**30], [1.5, True, "1", None, [], {}, float("nan")]),
+    ({"type": "integer"}, [1, 1.0, -5, 10**10_000], [1.5, True, "1", None, [], {}, float("nan")]),
     ({"type": "number"}, [1, 1.5, 1e300], [True, "1", float("inf"), float("nan")]),
     ({"type": "boolean"}, [True, False], [0, 1, "true", None]),
     ({"type": "null"}, [None], [0, "", False]),
-    ({"type": ["string", "null"]}, ["", None], [0, False, []]),
     ({"type": "object"}, [{}, {"a": 1}], [[], "{}"]),
     ({"type": "array"}, [[], [1]], [{}, (), "[]"]),
     ({"type": "string"}, ["", "x"], [1, None]),
     ({"enum": [1, "a", None, [1, {"b": 2}]]}, [1, 1.0, "a", None, [1.0, {"b": 2}]],
      [True, "b", 0, [1], [True, {"b": 2}]]),
-    ({"enum": [True]}, [True], [1, 1.0, "true"]),
     ({"enum": []}, [], [1, None]),
     ({"enum": [["boolean", 1]]}, [["boolean", 1]], [["boolean", True], [True]]),
     ({"const": {"a": [False]}}, [{"a": [False]}], [{"a": [0]}, {"a": []}, {}]),
@@ -741,35 +723,31 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"maximum": 2.5}, [2, 2.5, True], [3, 10**400]),
     ({"exclusiveMinimum": 0}, [0.1, 1, []], [0, -1]),
     ({"exclusiveMaximum": 0}, [-0.1], [0, 0.0, 1]),
-    ({"multipleOf": 0.1}, [0.3, 1, 0, 1.1, "x"], [0.35, 0.01]),
+    ({"multipleOf": 0.1}, [0.3, 1, 0, 1.1, "x", 10**10_000], [0.35, 0.01, float("nan")]),
+    ({"multipleOf": ShownOddly(0.1)}, [0.3], [0.35]), ({"minimum": 10**4_000}, [10**10_000], [1.5]),
     ({"multipleOf": 0.0001}, [0.0075], [0.00751]),
     ({"multipleOf": 3}, [9, 9.0, -3, 3 * 10**5000], [1, 1e308, 10, 0.5]),
-    ({"multipleOf": 1e-8}, [12391239123], []),
     ({"multipleOf": 0.5}, [1e308, 10**5000], [0.25]),
     ({"minLength": 2}, ["ab", "\U0001f600x", 1], ["a", "\U0001f600", ""]),
     ({"maxLength": 1.0}, ["", "a"], ["ab"]),
     ({"pattern": "^a.c$"}, ["abc", 5], ["abc\n", "a\nc", "xabc", "a\u2028c"]),
-    ({"pattern": "b"}, ["abc"], ["ac"]),
     ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
     ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]),
     ({"pattern": "[]"}, [], ["", "a"]),
     ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]),
     ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"]),
     ({"pattern": "^[^[]+$"}, ["ab"], ["a[", "ab\n["]),
-    ({"pattern": r"^[[\]a]$"}, ["[", "]", "a"], ["b", ""]),
     ({"pattern": r"^\B$"}, [""], ["a"]),
     ({"pattern": r"^(?:(a)|b)\1$"}, ["aa", "b"], ["a", "ba"]),
     ({"minItems": 1}, [[0], {}], [[]]),
     ({"maxItems": 1}, [[], [1]], [[1, 2]]),
     ({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]],
      [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
-    ({"uniqueItems": False}, [[1, 1]], []),
     ({"minProperties": 1}, [{"a": 1}, []], [{}]),
     ({"maxProperties": 0}, [{}], [{"a": 1}]),
     ({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}]),
     ({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}],
      [{"a": "1"}, {"$ref": 1}]),
-    ({"properties": {"a": False}}, [{}], [{"a": 1}]),
     ({"properties": {"a": {"minimum": 1, "maximum": 2}}, "required": ["a", "b"]}, [{"a": 1, "b": 0}],
      [{"a": 1}, {"b": 0}, {"a": 3, "b": 0}]),
     ({"patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}}}, [{"a": 1, "ab": 3}],
@@ -780,7 +758,6 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"propertyNames": {"maxLength": 1}}, [{"a": 1}, []], [{"ab": 1}]),
     ({"prefixItems": [{"type": "string"}, {"type": "integer"}]}, [[], ["a"], ["a", 1, None]], [[1], ["a", "b"]]),
     ({"items": {"type": "integer"}}, [[], [1, 2.0], "x"], [[1, "2"], [None]]),
-    ({"prefixItems": [True], "items": False}, [[], [1]], [[1, 2]]),
     ({"allOf": [{"minimum": 1}, {"maximum": 2}, {"type": "integer"}]}, [1, 2], [0, 3, 1.5, "a"]),
     ({"anyOf": [{"type": "string", "minLength": 2}, {"type": "string", "pattern": "x"}, {"type": "null"}]},
      ["ab", "x", None], ["a", 1]),
@@ -789,6 +766,9 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"$defs": {"a b/c": {"type": "integer"}}, "$ref": "#/$defs/a%20b~1c"}, [1], ["1"]),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}, "additionalProperties": False},
      [{"n": {"n": {"v": 1}}}], [{"n": {"n": {"v": "1"}}}]),
+    *[({"properties": {"a": {"$ref": "#/properties/b/properties/c"}, "b": {     # it leads into itself from two sides
+        **kind, "properties": {"c": {"items": {"$ref": "#/properties/b"}}}}}}, [{"a": [{"c": [{}]}]}, *fitting], wrong)
+      for kind, fitting, wrong in (({}, [{"b": {"c": 1}}], []), ({"type": "object"}, [], [{"a": [{"c": [1]}]}]))],
     ({"x-foo": 1, "title": 5, "format": "date", 7: 8}, [1, "a"], []),
     (True, [1, None, object()], []),
     (False, [], [1, None]),
@@ -820,14 +800,11 @@ ERROR_LINES = [
     (WEATHER, {"days": "three", "unit": "k", "town": 1},
      ['city: is missing', 'days: "three" is not an integer', 'unit: "k" is not one of "c", "f"',
          'town: is not allowed here (there are: city, days, unit)']),
-    ({"additionalProperties": False}, {"a": 1}, ["a: is not allowed here"]),
     ({"properties": {"a": False}}, {"a": 1}, ["a: is not allowed here"]),
     (False, 1, ["(root): is not allowed here"]),
     ({"const": {"a": 1}}, 2, ['(root): 2 is not {"a": 1}']),
     ({"type": ["string", "null"]}, 1, ["(root): 1 is not a string or null"]),
     ({"minimum": 1, "multipleOf": 2}, -1, ["(root): -1 is less than 1", "(root): -1 is not a multiple of 2"]),
-    ({"exclusiveMaximum": 1}, 1, ["(root): 1 is not less than 1"]),
-    ({"maxLength": 1}, "ab", ['(root): "ab" has more characters than 1']),
     ({"pattern": "^a"}, "b", ['(root): "b" does not match the pattern "^a"']),
     ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
     ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}],
@@ -837,8 +814,6 @@ ERROR_LINES = [
     ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['(root): "x" is not an integer or null']),
     ({"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "type": "object"}]},
      {"a": 1, "b": 2}, ["a: 1 is not null", "b: 2 is not null"]),
-    ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "a is not b",
-     ['(root): "a is not b" is not an integer or null']),
     (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']),
     ({"oneOf": [True, {"minimum": 1}, False]}, 1, [ "(root): 1 fits 2 alternatives, not exactly one"]),
     ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
@@ -864,20 +839,16 @@ def test_an_error_says_the_place_in_the_value_and_in_the_schema():
 
 REFUSED = [
     ({"required": True}, "required: is not an array of different strings (was true)"),
-    ({"properties": []}, "properties: is not an object of schemas (was [])"),
     ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'),
     ("x", '(root): is not a schema (was "x")'),
     ({"properties": {"a": {"minLength": -1}, "b": {"items": 5}}},
      "properties.a.minLength: is not a non-negative integer (was -1); properties.b.items: is not a schema (was 5)"),
     ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'),
-    ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
     ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'),
     ({"pattern": "("}, 'pattern: "(" is not a supported pattern: missing ), unterminated subpattern at position 4'),
     ({"pattern": r"a\Z"}, r'pattern: "a\\Z" is not a supported pattern: \Z is no escape of ECMA-262'),
     ({"pattern": "\\"}, r'pattern: "\\" is not a supported pattern: bad escape (end of pattern)'),
     ({"properties": {("a",): {"type": "x"}}}, """properties["('a',)"].type: is not a type"""),
-    ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'),
-    ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
     ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
     ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"),
@@ -930,6 +901,7 @@ def test_hostile_schemas_end_soon():
             for n in range(50)}
         validator = Validator({"$defs": {**doubling, "a50": {"type": "string"}}, "$ref": "#/$defs/a0"})
         assert [validator.is_valid("x"), list(validator.iter_errors("x")) == []] == [word != "allOf"] * 2
+    assert Validator({"anyOf": [{"const": number} for number in range(5_000)]}).is_valid(4_999)
     twin = {"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}, "required": ["next"]}
     value = {"next": {"n": "x"}}
     for _ in range(25):
@@ -951,22 +923,6 @@ def ends_soon(wrap):
 @pytest.mark.parametrize("wrap", [lambda sub: {"not": {"not": sub}}, lambda sub: {"properties": {"x": sub, "y": sub}}])
 def test_no_nesting_of_schemas_takes_exponential_time(wrap):
     ends_soon(wrap)
-    assert Validator({"anyOf": [{"const": number} for number in range(5_000)]}).is_valid(4_999)
-
-
-def test_a_schema_may_lead_into_itself_from_two_sides():
-    schema = {"properties": {"a": {"$ref": "#/properties/b/properties/c"},
-                             "b": {"properties": {"c": {"items": {"$ref": "#/properties/b"}}}}}}
-    assert is_valid({"a": [{"c": [{}]}]}, schema) and is_valid({"b": {"c": 1}}, schema)
-    schema["properties"]["b"]["type"] = "object"
-    assert not is_valid({"a": [{"c": [1]}]}, schema) and not is_valid({"b": {"c": [1]}}, schema)
-
-
-def test_what_is_nearest_is_sought_for_the_first_values_only():
-    validator = Validator({"items": {"anyOf": [TAGGED["oneOf"][0], {"type": "array", "items": {"type": "string"}}]}})
-    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(2_000)])]
-    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 2_000
-    assert errors[-1] == '[1999]: {"kind": "a", "size": "x"} fits no alternative'
 
 
 def test_what_can_be_mended_is_mended_however_many_there_are():
@@ -974,30 +930,18 @@ def test_what_can_be_mended_is_mended_however_many_there_are():
                                                {"properties": {"y": {"type": "boolean"}}, "required": ["y"]}]}})
     values = [{"y": "true"}, {"x": "1"}] * 2_000
     assert validator.coerce(values) == [{"y": True}, {"x": 1}] * 2_000
-    assert len(list(validator.iter_errors(values))) == 4_000
+    errors = [str(error) for error in validator.iter_errors([{"x": "x"} for _ in range(2_000)])]
+    assert errors[0] == '[0].x: "x" is not an integer' and len(errors) == 2_000
+    assert errors[-1] == '[1999]: {"x": "x"} fits no alternative'
 
 
-@pytest.mark.parametrize("value", [{"x": "no"}, {"y": 5, "z": 1}, "no", {}])
-def test_the_errors_of_a_long_array_of_a_union_are_found_soon(value):
+def test_the_errors_of_a_long_array_of_a_union_are_found_soon():
     objects = [{"type": "object", "properties": {name: {"type": "integer"}}, "required": [name],
                 "additionalProperties": False} for name in "xyz"]
     validator, start = Validator({"items": {"anyOf": objects}}), time.process_time()
-    assert validator.coerce(values := [value] + [{"q": at} for at in range(20_000)]) is values
-    assert len({error.path[0] for error in validator.iter_errors(values)}) == 20_001
+    assert validator.coerce(values := [{"x": "no"}, "no"] + [{"q": at} for at in range(20_000)]) is values
+    assert len({error.path[0] for error in validator.iter_errors(values)}) == 20_002
     assert time.process_time() - start < 20
-
-
-class ShownOddly(float):
-    def __repr__(self):
-        return "odd"
-
-
-def test_numbers_are_exact_and_never_too_large():
-    assert is_valid(0.3, {"multipleOf": ShownOddly(0.1)}) and not is_valid(0.35, {"multipleOf": ShownOddly(0.1)})
-    huge = 10**10_000
-    for schema in ({"minimum": huge}, {"multipleOf": 0.1}, {"type": "integer"}, {"enum": [huge]}, {"maximum": 5}):
-        assert is_valid(huge, schema) is (schema != {"maximum": 5}) is not bool([*iter_errors(huge, schema)])
-    assert not is_valid(1.5, {"minimum": huge}) and not is_valid(float("nan"), {"multipleOf": 2})
 
 
 class TextInName(str):
@@ -1009,40 +953,34 @@ class ShadeInName(str, enum.Enum):
 
 
 def test_subclasses_count_as_their_json_type_and_anything_else_fits_no_type():
-    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3},
-        "b": {"type": "integer", "minimum": 1}}, "required": ["a"]}
-    validator = Validator(schema)
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}, "b": {"type": "integer"}},
+              "required": ["a"]}
+    validator, missing = Validator(schema), collections.defaultdict(str)
     assert validator.is_valid(collections.OrderedDict(a=TextInName("x"), b=enum.IntEnum("N", "A B").A))
-    assert validator.is_valid({"a": ShadeInName.RED})
-    missing = collections.defaultdict(str)
     assert not validator.is_valid(missing) and not missing and not validator.is_valid({"a": TextInName("long one")})
-    assert is_valid([ShadeInName.RED], {"items": {"enum": ["red"]}})
+    assert validator.is_valid({"a": ShadeInName.RED}) and is_valid([ShadeInName.RED], {"items": {"enum": ["red"]}})
     assert not is_valid([ShadeInName.RED], {"items": {"enum": ["blue"]}})
     for value in ((), {1}, b"x", object(), decimal.Decimal(1)):
         assert is_valid(value, True) and not any(is_valid(value, {"type": kind}) for kind in toolreg._TYPES)
     odd = {1: 1, None: "x", 2.5: [], ("a",): {}}
     for schema in ({"patternProperties": {"": False}}, {"propertyNames": {"type": "string"}},
-        {"additionalProperties": {"type": "null"}}):
-        assert [str(error) for error in iter_errors(odd, schema)] == [] or not is_valid(odd, schema)
+                   {"additionalProperties": {"type": "null"}}):
+        assert is_valid(odd, schema) is not any(iter_errors(odd, schema))
 
 
 COERCED = [
     ({"properties": {"a": {"type": "null"}, "b": {"type": ["integer", "null"]}}}, {"a": "null", "b": "null"},
      {"a": None, "b": None}),
-    ({"type": "integer"}, "5", 5),
     ({"type": "integer"}, "5.0", 5.0),
     ({"type": "number"}, " -1.5e3 ", -1500.0),
     ({"type": "boolean"}, "True", True),
-    ({"type": "boolean"}, "FALSE", False),
     ({"type": "null"}, "null", None),
-    ({"type": "array"}, "[1]", [1]),
     ({"type": "object"}, '{"a": 1}', {"a": 1}),
     ({"type": ["integer", "null"]}, "7", 7),
     ({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "integer"}}]}, '["1", 2]', [1, 2]),
     ({"anyOf": [{"items": {"type": "integer"}, "type": "array"}, {"items": {"type": "boolean"}, "type": "array"}]},
      ["true"], [True]),
     ({"enum": [1, 2]}, "2", 2),
-    ({"const": None}, "null", None),
     ({"$defs": {"n": {"type": "integer"}}, "items": {"$ref": "#/$defs/n"}}, ["1", 2], [1, 2]),
     ({"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "boolean"}}}]},
      {"a": "1", "b": "true"}, {"a": 1, "b": True}),
@@ -1082,28 +1020,20 @@ def test_coercion_finds_the_value_that_was_meant(schema, value, expected):
 def test_coercion_guesses_nothing(schema, values):
     for value in values:
         assert coerce(value, schema) is value
-
-
-def test_nearest_goes_as_far_as_it_can():
-    assert Validator(WEATHER).nearest({"days": "3", "unit": "k"}) == {"days": 3, "unit": "k"}
-    assert Validator(WEATHER).nearest('{"days": "3", "unit": null}') == {"days": 3}
-    assert Validator(TAGGED).nearest({"kind": "b", "size": "x"}) == {"kind": "b", "size": "x"}
+    assert Validator(WEATHER).nearest('{"days": "3", "unit": null}') == {"days": 3}     # goes as far as it can
 
 
 def test_walkers_know_a_schema_from_a_property_of_that_name():
     schema = {"properties": {"properties": {"type": "string"}, "$ref": {"items": [{"enum": [{"type": "x"}]}]}},
-        "default": {"not": {}},
-              "anyOf": [True, {"const": {"items": {}}}], "additionalProperties": False, "$defs": {"d": {}}}
-    assert list(toolreg._subschemas(schema)) == [{"type": "string"}, {"items": [{"enum": [{"type": "x"}]}]}, True,
-        {"const": {"items": {}}}, False, {}]
+              "default": {"not": {}}, "anyOf": [True, {"const": {"items": {}}}], "additionalProperties": False}
+    direct = [{"type": "string"}, {"items": [{"enum": [{"type": "x"}]}]}, True, {"const": {"items": {}}}, False]
+    assert list(toolreg._subschemas(schema)) == direct
     seen = []
     fresh = toolreg._map_schema(schema, lambda sub: seen.append(sub) or sub)
     assert fresh == schema and fresh is not schema and fresh["default"]["not"] is not schema["default"]["not"]
-    assert seen == [{"type": "string"}, {"enum": [{"type": "x"}]}, {"items": [{"enum": [{"type": "x"}]}]}, True,
-        {"const": {"items": {}}}, False, {}, fresh]
+    assert seen == [direct[0], {"enum": [{"type": "x"}]}, *direct[1:], fresh]
     marked = toolreg._map_schema(schema, lambda sub: {**sub, "x": 1} if isinstance(sub, dict) else sub)
-    assert marked["properties"]["properties"] == {"type": "string", "x": 1}
-    assert "x" not in marked["default"]["not"] and "x" not in marked["properties"]
+    assert marked["properties"]["properties"] == {"type": "string", "x": 1} and "x" not in marked["properties"]
 
 
 def test_a_pointer_leads_to_a_place_or_raises_a_lookup_error():
@@ -1130,11 +1060,10 @@ def fitting_schemas():
     names, pattern = st.lists(name, unique=True, max_size=2), st.sampled_from(["^a", "b$", "5"])
     simple = {
         **dict.fromkeys(["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
-            "minProperties",
-                         "maxProperties"], st.integers(0, 2)),
+                         "minProperties", "maxProperties"], st.integers(0, 2)),
         **dict.fromkeys(["minimum", "maximum", "exclusiveMinimum"], st.integers(-2, 4)),
         "type": kinds | st.lists(kinds, min_size=1, max_size=2, unique=True),
-            "enum": st.lists(fitting_values(), max_size=3),
+        "enum": st.lists(fitting_values(), max_size=3),
         "const": fitting_values(), "multipleOf": st.sampled_from([1, 2, 0.5]), "uniqueItems": st.booleans(),
         "pattern": pattern, "required": names, "dependentRequired": st.dictionaries(name, names, max_size=1),
         "$ref": st.sampled_from(["#", "#/$defs/d", "#/$defs/e"])}
@@ -1233,60 +1162,26 @@ class Unspeakable:
     __repr__ = __str__
 
 
-@pytest.mark.parametrize(
-    "value, form",
-    [
-        ('say "hi"', 'say "hi"'),
-        (SubText("a"), "a"),
-        ("a\ud800é", "a\\ud800é"),
-        ({"\ud800": SubText("\ud800")}, {"\\ud800": "\\ud800"}),
-        (fractions.Fraction(1, 3), "1/3"),
-        (True, True),
-        (None, None),
-        (3, 3),
-        (2.5, 2.5),
-        (math.inf, "Infinity"),
-        (-math.inf, "-Infinity"),
-        (math.nan, "NaN"),
-        ([math.nan], ["NaN"]),
-        ((1, (2,)), [1, [2]]),
-        ({"a": {1}}, {"a": [1]}),
-        ({10, 9, 1}, [1, 9, 10]),
-        (frozenset("ba"), ["a", "b"]),
-        ({1: 3, None: 2, (1, 2): 4}, {"1": 3, "null": 2, "[1, 2]": 4}),
-        ({Shade.DARK: 1, Rank.LOW: 2}, {"dark": 1, "1": 2}),
-        (
-            {datetime.date(2024, 1, 2): 1, uuid.UUID(int=1): 2},
-            {"2024-01-02": 1, "00000000-0000-0000-0000-000000000001": 2},
-        ),
-        (Shade.LIGHT, "light"),
-        (Rank.HIGH, 2),
-        (Corner.TOP_LEFT, "TOP_LEFT"),
-        (Spot(1), {"x": 1, "y": 0.5}),
-        (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
-        (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
-        (datetime.time(3, 4), "03:04:00"),
-        (decimal.Decimal("1.50"), "1.50"),
-        (pathlib.PurePosixPath("/a/b"), "/a/b"),
-        (b"abc", "YWJj"),
-        (bytearray(b"abc"), "YWJj"),
-        (memoryview(b"abc"), "YWJj"),
-        (Array(1, Array(2.5)), [1, [2.5]]),
-        (types.MappingProxyType({"a": 1}), {"a": 1}),
-        (range(3), [0, 1, 2]),
-        (collections.deque([1]), [1]),
-        ({"a": 1}.keys(), ["a"]),
-        ({"a": 1}.values(), [1]),
-        (collections.OrderedDict(a=1), {"a": 1}),
-        ({1: "a", "1": {None: 2, "null": {3}}}, [[1, "a"], ["1", [[None, 2], ["null", [3]]]]]),
-        ({"\ud800": 1, "\\ud800": 2}, [["\\ud800", 1], ["\\ud800", 2]]),
-        (ValueError("no"), "no"),
-        (Unspeakable(), "<Unspeakable>"),
-        ([Unspeakable()], ["<Unspeakable>"]),
-        (10**5000, "<int too large or within itself>"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+@pytest.mark.parametrize("value, form", [
+    ('say "hi"', 'say "hi"'), (SubText("a"), "a"), ("a\ud800é", "a\\ud800é"),
+    ({"\ud800": SubText("\ud800")}, {"\\ud800": "\\ud800"}),
+    (fractions.Fraction(1, 3), "1/3"), (True, True), (None, None), (3, 3), (2.5, 2.5),
+    (math.inf, "Infinity"), (-math.inf, "-Infinity"), ([math.nan], ["NaN"]),
+    ((1, (2,)), [1, [2]]), ({"a": {1}}, {"a": [1]}), ({10, 9, 1}, [1, 9, 10]), (frozenset("ba"), ["a", "b"]),
+    ({1: 3, None: 2, (1, 2): 4}, {"1": 3, "null": 2, "[1, 2]": 4}), ({Shade.DARK: 1, Rank.LOW: 2}, {"dark": 1, "1": 2}),
+    ({datetime.date(2024, 1, 2): 1, uuid.UUID(int=1): 2},
+     {"2024-01-02": 1, "00000000-0000-0000-0000-000000000001": 2}),
+    (Shade.LIGHT, "light"), (Rank.HIGH, 2), (Corner.TOP_LEFT, "TOP_LEFT"), (Spot(1), {"x": 1, "y": 0.5}),
+    (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
+    (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
+    (datetime.time(3, 4), "03:04:00"), (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a/b"), "/a/b"),
+    (b"abc", "YWJj"), (bytearray(b"abc"), "YWJj"), (memoryview(b"abc"), "YWJj"),
+    (Array(1, Array(2.5)), [1, [2.5]]), (types.MappingProxyType({"a": 1}), {"a": 1}), (range(3), [0, 1, 2]),
+    (collections.deque([1]), [1]), ({"a": 1}.keys(), ["a"]), (collections.OrderedDict(a=1), {"a": 1}),
+    ({1: "a", "1": {None: 2, "null": {3}}}, [[1, "a"], ["1", [[None, 2], ["null", [3]]]]]),
+    ({"\ud800": 1, "\\ud800": 2}, [["\\ud800", 1], ["\\ud800", 2]]),
+    (ValueError("no"), "no"), (Unspeakable(), "<Unspeakable>"), (10**5000, "<int too large or within itself>"),
+], ids=lambda value: type(value).__name__)
 def test_a_value_has_this_json_form(value, form):
     assert json.dumps(to_json(value)) == json.dumps(form)
 
@@ -1315,13 +1210,8 @@ def test_what_contains_itself_is_cut_where_it_does():
     ring.append({"again": ring})
     assert to_json(ring) == [1, {"again": "<list too large or within itself>"}]
     parent = Parcel("a", [])
-    parent.spots.append(parent)
-    assert to_json(parent)["spots"] == [str(parent)]
-
-
-def test_the_same_object_twice_is_no_ring():
-    spot = Spot(1)
-    assert to_json([spot, spot]) == [{"x": 1, "y": 0.5}] * 2
+    parent.spots.extend([ring, ring, parent])
+    assert to_json(parent)["spots"] == [to_json(ring), to_json(ring), str(parent)]
 
 
 def test_what_is_nested_too_deep_is_cut_there():
@@ -1330,28 +1220,11 @@ def test_what_is_nested_too_deep_is_cut_there():
     assert text.count("[") == toolreg.MAX_DEPTH and toolreg._read_json(text)
 
 
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.integers()
-        | st.floats()
-        | st.text()
-        | st.binary()
-        | st.dates()
-        | st.decimals()
-        | st.uuids()
-        | st.timedeltas()
-        | st.builds(Unspeakable)
-        | st.sampled_from([*Shade, *Corner, object, len, sys]),
-        lambda inner: (
-            st.lists(inner)
-            | st.dictionaries(st.integers() | st.text() | st.none(), inner)
-            | st.tuples(inner)
-            | st.builds(Parcel, st.text(), st.lists(inner))
-        ),
-    )
-)
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates() | st.decimals()
+    | st.uuids() | st.timedeltas() | st.builds(Unspeakable) | st.sampled_from([*Shade, *Corner, object, len, sys]),
+    lambda inner: st.lists(inner) | st.dictionaries(st.integers() | st.text() | st.none(), inner) | st.tuples(inner)
+    | st.builds(Parcel, st.text(), st.lists(inner))))
 @settings(max_examples=100, deadline=None)
 def test_any_value_has_a_json_form_that_stays_as_it_is(value):
     form = to_json(value)
@@ -4766,6 +4639,21 @@ MORE_KEYWORDS = [
      [{"a": 1, "b": None}], [{"b": 1}]),
     ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
      [[1, 2, "a"]]),
+    ({"$schema": DRAFT_07, "items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]],
+     [[1], ["a", "b"]]),
+    ({"$schema": DRAFT_07 + "#", "items": {"type": "string"}, "additionalItems": False}, [["a", "b"]], [[1]]),
+    ({"$schema": DRAFT_07, "dependencies": {"a": ["b"], "c": {"required": ["d"]}, "e": False}},
+     [{}, {"a": 1, "b": 2}, {"c": 1, "d": 2}], [{"a": 1}, {"c": 1}, {"e": 1}]),
+    ({"$schema": DRAFT_07, "definitions": {"i": {"$id": "#int", "type": "integer"}},
+      "properties": {"a": {"$ref": "#int", "minimum": 5}}}, [{"a": 1}], [{"a": "x"}]),
+    ({"$schema": DRAFT_07, "prefixItems": [False], "minContains": 9, "dependentRequired": {"a": ["b"]},
+      "unevaluatedItems": False}, [[1], {"a": 1}], []),
+    ({"$schema": DRAFT_2019_09, "items": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [["a"]],
+     [[1, "a"], ["a", "b"]]),
+    ({"$schema": DRAFT_2019_09, "$id": "http://x/s", "$recursiveAnchor": True, "$ref": "t",
+      "unevaluatedProperties": False, "$defs": {"t": {"$id": "t", "$recursiveAnchor": True, "properties": {
+          "kids": {"items": {"$recursiveRef": "#"}}}}}}, [{"kids": [{"kids": []}]}], [{"kids": [{"kid": 1}]}]),
+    ({"$schema": DRAFT_2019_09, "prefixItems": [False], "minContains": 2, "contains": True}, [[1, 2]], [[1]]),
 ]
 
 
@@ -4800,7 +4688,8 @@ def test_errors_of_the_chapter_read_like_this(schema, value, lines):
      r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
     ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
     ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
-    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
+    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"), ({"pattern": r"\p{L}" * 300}, "it is too long"),
+    ({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}, "the schema refers to itself without end"),
 ], ids=lambda value: type(value).__name__)
 def test_what_is_no_schema_in_full_is_refused_with_all_that_is_wrong(schema, text):
     with pytest.raises(SchemaError) as caught:
@@ -4808,15 +4697,19 @@ def test_what_is_no_schema_in_full_is_refused_with_all_that_is_wrong(schema, tex
     assert text in str(caught.value)
 
 
-def test_coercion_follows_a_condition():
-    schema = {"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}
-    assert coerce({"a": "1"}, schema) == {"a": 1}
-
-
 def test_a_value_that_is_nested_too_deeply_does_not_fit_what_is_left_over():
     assert not Validator({"unevaluatedItems": False}).is_valid(wrapped(129, []))
-    with pytest.raises(SchemaError):
-        check_schema({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]})
+
+
+@pytest.mark.parametrize(("schema", "value", "expected"), [
+    ({"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}, {"a": "1"}, {"a": 1}),
+    ({"$schema": DRAFT_07, "definitions": {"i": {"type": "integer"}}, "items": [{"$ref": "#/definitions/i"}],
+      "additionalItems": {"type": "boolean"}}, ["1", "true"], [1, True]),
+    ({"$schema": DRAFT_07, "dependencies": {"a": {"properties": {"b": {"type": "null"}}}}}, {"a": 1, "b": "null"},
+     {"a": 1, "b": None}),
+])
+def test_coercion_follows_the_keywords_of_the_chapter(schema, value, expected):
+    assert coerce(value, schema) == expected
 
 
 @pytest.mark.parametrize("wrap", [
@@ -4864,6 +4757,8 @@ def test_a_ring_of_resources_with_dynamic_names_is_compiled_soon_or_refused(name
       "definitions": {"a": True}}, "$ref"),
     ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [True]}, "prefixItems"),
     ({"properties": {"a": {"$ref": "#/shared/b"}}, "shared": {"b": {"not": {"if": True}}}}, "if"),
+    *[({"pattern": pattern}, "is not a supported pattern: ") for pattern in (
+        r"\p{L}", r"[\P{L}]", "(?<a>b)", r"\ca", r"\u{41}", r"[\ud83d\ude00]", r"(?<a>b)\k<a>")],
 ])
 def test_a_copy_without_the_chapter_refuses_what_it_would_read_otherwise(schema, word, tmp_path, monkeypatch):
     copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
@@ -4879,26 +4774,11 @@ def test_a_copy_without_the_chapter_reads_an_older_schema_that_means_the_same(tm
     assert copy.is_valid({"a": 1}, older) and not copy.is_valid({"a": "1"}, older)
     named = {**older, "$ref": "#/definitions/n", "title": "what is beside it demands nothing"}
     del named["properties"], named["format"]
-    assert copy.is_valid(1, named) and not copy.is_valid("1", named)
+    assert copy.is_valid(1, named) and not copy.is_valid("1", named) and copy.is_valid("A", {"pattern": r"^\u0041$"})
     with pytest.raises(copy.SchemaError, match="is not a known dialect .there are: .*draft-07"):
         copy.Validator({"$schema": "http://json-schema.org/draft-04/schema#"})
-
-
-@pytest.mark.parametrize("pattern", [r"\p{L}", r"[\P{L}]", "(?<a>b)", r"\ca", r"\u{41}", r"[\ud83d\ude00]", r"(?<a>b)\k<a>"])
-def test_a_copy_without_the_chapter_refuses_patterns_that_python_spells_otherwise(pattern, tmp_path, monkeypatch):
-    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
-    with pytest.raises(copy.SchemaError, match='is not a supported pattern: .* needs the chapter "schema"'):
-        copy.Validator({"pattern": pattern})
-    assert copy.is_valid("A", {"pattern": r"^\u0041$"}) and Validator({"pattern": pattern})
-
-
-def test_a_copy_without_the_chapter_has_its_own_word_for_options(tmp_path, monkeypatch):
-    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
     with pytest.raises(copy.SchemaError, match='"resources" needs the chapter "schema"'):
         copy.Validator({}, resources={"a:b": True})
-
-
-SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
 
 
 def test_a_metaschema_that_is_none_is_refused_or_ignored():
@@ -4932,6 +4812,23 @@ def test_a_metaschema_that_is_given_chooses_the_vocabularies():
         Validator(schema, resources={"http://x/meta": meta})
 
 
+def test_a_schema_may_lead_to_one_of_another_draft():
+    pair = {"items": [{"type": "string"}]}
+    leading = Validator({"items": {"$ref": "http://x/old"}}, resources={"http://x/old": {"$schema": DRAFT_07, **pair}})
+    for validator in (leading, Validator({"items": pair}, dialect=DRAFT_07)):
+        assert validator.is_valid([["a"]]) and not validator.is_valid([[1]])
+    with pytest.raises(SchemaError, match="items: is not a schema"):
+        check_schema({"items": [{"type": "string"}]})
+    with pytest.raises(SchemaError, match="is not an object of schemas and arrays of strings"):
+        check_schema({"$schema": DRAFT_07, "dependencies": {"a": 1}})
+
+
+SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
+needs_the_suite = pytest.mark.skipif(
+    not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+
+
+@functools.cache
 def suite_resources(folder):
     found = {}
     for path in (folder / "remotes").rglob("*.json"):
@@ -4941,95 +4838,31 @@ def suite_resources(folder):
     return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
 
 
-def suite_outcomes(draft, dialect):
-    """Yield None for each required test of a draft that passes, and the name of each that does not."""
-    folder = pathlib.Path(SUITE)
-    resources = suite_resources(folder)
-    for path in sorted((folder / "tests" / draft).glob("*.json")):
+def suite_outcomes(*folders, **options):
+    """Yield None for each test in a folder of the suite that passes, and the name of each that does not."""
+    for path in sorted(pathlib.Path(SUITE, "tests", *folders).glob("*.json")):
         for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], dialect=dialect, resources=resources)
+            validator = Validator(case["schema"], resources=suite_resources(pathlib.Path(SUITE)), **options)
             for test in case["tests"]:
                 passed = validator.is_valid(test["data"]) == test["valid"]
                 yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
 
 
-def test_a_pattern_that_grows_too_large_in_python_is_refused():
-    with pytest.raises(SchemaError, match="it is too long"):
-        Validator({"pattern": r"\p{L}" * 300})
-
-
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-def test_the_official_suite_for_2020_12_passes():
-    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
-    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
-
-
-OLDER = [       # dialect, schema, values that fit, values that do not
-    (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]],
-     [[1], ["a", "b"]]),
-    (DRAFT_07, {"items": {"type": "string"}, "additionalItems": False}, [["a", "b"]], [[1]]),
-    (DRAFT_07, {"dependencies": {"a": ["b"], "c": {"required": ["d"]}, "e": False}},
-     [{}, {"a": 1, "b": 2}, {"c": 1, "d": 2}], [{"a": 1}, {"c": 1}, {"e": 1}]),
-    (DRAFT_07,
-     {"definitions": {"i": {"type": "integer"}}, "properties": {"a": {"$ref": "#/definitions/i", "minimum": 5}}},
-     [{"a": 1}], [{"a": "x"}]),
-    (DRAFT_07,
-     {"prefixItems": [False], "minContains": 9, "dependentRequired": {"a": ["b"]}, "unevaluatedItems": False},
-     [[1], {"a": 1}], []),
-    (DRAFT_07, {"definitions": {"i": {"$id": "#int", "type": "integer"}}, "items": {"$ref": "#int"}}, [[1]], [["x"]]),
-    (DRAFT_2019_09, {"items": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [["a"]],
-     [[1, "a"], ["a", "b"]]),
-    (DRAFT_2019_09,
-     {"$id": "http://x/s", "$recursiveAnchor": True, "$ref": "t", "unevaluatedProperties": False,
-         "$defs": {"t": {"$id": "t", "$recursiveAnchor": True,
-             "properties": {"kids": {"items": {"$recursiveRef": "#"}}}}}},
-     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": 1}]}]),
-    (DRAFT_2019_09, {"prefixItems": [False], "minContains": 2, "contains": True}, [[1, 2]], [[1]]),
-]
-
-
-@pytest.mark.parametrize(("dialect", "schema", "fitting", "wrong"), OLDER, ids=lambda value: type(value).__name__)
-def test_older_drafts_are_read_as_they_were_written(dialect, schema, fitting, wrong):
-    named = [Validator({"$schema": uri, **schema}) for uri in (dialect, dialect + "#")]
-    for validator in (Validator(schema, dialect=dialect), *named):
-        assert [validator.is_valid(value) for value in fitting + wrong] == [True] * len(fitting) + [False] * len(wrong)
-        assert all(bool(list(validator.iter_errors(value))) is (value in wrong) for value in fitting + wrong)
-
-
-def test_a_schema_may_lead_to_one_of_another_draft():
-    old = {"$schema": DRAFT_07, "items": [{"type": "string"}]}
-    validator = Validator({"items": {"$ref": "http://x/old"}}, resources={"http://x/old": old})
-    assert validator.is_valid([["a"]]) and not validator.is_valid([[1]])
-    with pytest.raises(SchemaError, match="items: is not a schema"):
-        check_schema({"items": [{"type": "string"}]})
-    with pytest.raises(SchemaError, match="is not an object of schemas and arrays of strings"):
-        check_schema({"$schema": DRAFT_07, "dependencies": {"a": 1}})
-
-
-def test_coercion_follows_the_older_keywords():
-    schema = {"$schema": DRAFT_07, "definitions": {"i": {"type": "integer"}}, "items": [{"$ref": "#/definitions/i"}],
-        "additionalItems": {"type": "boolean"}}
-    assert coerce(["1", "true"], schema) == [1, True]
-
-
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-@pytest.mark.parametrize(("draft", "dialect"), [("draft2019-09", DRAFT_2019_09), ("draft7", DRAFT_07)])
-def test_the_official_suite_for_older_drafts_passes(draft, dialect):
-    outcomes = list(suite_outcomes(draft, dialect))
-    assert len(outcomes) > 900 and not [outcome for outcome in outcomes if outcome]
+@needs_the_suite
+@pytest.mark.parametrize(("draft", "dialect", "number"), [
+    ("draft2020-12", DRAFT_2020_12, 1299), ("draft2019-09", DRAFT_2019_09, 1259), ("draft7", DRAFT_07, 927)])
+def test_the_official_suite_passes(draft, dialect, number):
+    outcomes = list(suite_outcomes(draft, dialect=dialect))
+    assert len(outcomes) >= number and not [outcome for outcome in outcomes if outcome]
 
 
 @of("formats")
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-@pytest.mark.parametrize(("draft", "least"), [("draft2020-12", 763), ("draft7", 675)])
-def test_the_formats_of_the_official_suite_pass(draft, least):
-    passed = 0
-    for path in sorted(pathlib.Path(SUITE, "tests", draft, "optional", "format").glob("*.json")):
-        for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07
-                if draft == "draft7" else DRAFT_2020_12)
-            passed += sum(validator.is_valid(test["data"]) == test["valid"] for test in case["tests"])
-    assert passed >= least
+@needs_the_suite
+@pytest.mark.parametrize(("draft", "dialect", "least"), [
+    ("draft2020-12", DRAFT_2020_12, 763), ("draft7", DRAFT_07, 675)])
+def test_the_formats_of_the_official_suite_pass(draft, dialect, least):
+    outcomes = list(suite_outcomes(draft, "optional", "format", dialect=dialect, formats=True))
+    assert outcomes.count(None) >= least
 
 
 # ---------------------------------------------------------------------------
@@ -5075,19 +4908,15 @@ def test_a_format_is_asserted_where_that_is_asked_for(name):
 
 
 def test_all_formats_are_tested_and_unknown_ones_are_ignored():
-    assert toolreg._FORMATS.keys() == FORMATS.keys()
-    assert Validator({"format": "colour"}, formats=True).is_valid("x")
+    assert toolreg._FORMATS.keys() == FORMATS.keys() and is_valid_format("colour", "x")
+    for pattern in (r"(?<n>a)\k<n>", r"\cA\u{41}"):
+        assert is_valid_format("regex", pattern) is ("schema" in HERE_ARE)
 
 
 @settings(max_examples=100)
 @given(st.sampled_from(sorted(FORMATS)), st.text() | st.text("0123456789:-./TZPYMDWH+@[]{}#%~xn\\u05d0\u200d\u00b7"))
 def test_any_text_has_a_format_or_has_not(name, text):
     assert Validator({"format": name}, formats=True).is_valid(text) in (True, False)
-
-
-@of("schema")
-def test_the_format_of_patterns_knows_all_of_their_syntax():
-    assert is_valid_format("regex", r"(?<n>a)\k<n>") and is_valid_format("regex", r"\cA\u{41}")
 
 
 def is_valid_format(name, text):

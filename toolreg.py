@@ -433,7 +433,6 @@ def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> 
 
 
 def _subschemas(schema: dict[str, Any]) -> list[Any]:
-    """List the schemas directly in a schema."""
     found: list[Any] = []
     for keyword, argument in schema.items():
         _change_schemas(keyword, argument, lambda sub, *steps: found.append(sub))
@@ -449,23 +448,17 @@ def _map_schema(schema: Any, change: Callable[[Any], Any]) -> Any:
     return rebuilt(_copied(schema))
 
 
-def _steps(document: Any, pointer: str) -> Iterator[Any]:
-    """Yield the document and all that a JSON pointer leads through; raise a LookupError where it leads nowhere."""
-    yield document
-    for token in pointer.split("/")[1:]:
+def _pointer(document: Any, reference: str) -> Any:
+    """Give what `#/a/b` leads to, or raise a LookupError."""
+    from urllib.parse import unquote
+    for token in unquote(reference).split("/")[1:]:
         key: Any = token.replace("~1", "/").replace("~0", "~")
         if isinstance(document, list) and re.fullmatch("0|[1-9][0-9]{0,9}", token):
             key = int(token)
         elif not isinstance(document, dict):
             raise LookupError(token)
         document = document[key]
-        yield document
-
-
-def _pointer(document: Any, reference: str) -> Any:
-    """Give what `#/a/b` leads to, or raise a LookupError."""
-    from urllib.parse import unquote
-    return [*_steps(document, unquote(reference.lstrip("#")))][-1]
+    return document
 
 
 # --- patterns: ECMA-262's regular expressions in Python's words
@@ -483,14 +476,15 @@ _TOKENS = {True: rf"{_ESCAPE}|[\[&|~]",     # in a class of characters, and outs
 _ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 
 
-def _regex(source: str) -> re.Pattern[str]:
-    """Compile a pattern, or raise a ValueError that says what is not supported."""
+def _regex(source: str) -> _Check:
+    """Make the check of a pattern, or raise a ValueError that says what is not supported."""
     try:
         if len(source) > MAX_PATTERN or len(spelled := _translated(source)) > 100 * MAX_PATTERN:
             raise ValueError("it is too long")
-        return re.compile(f"(?a){spelled}")
+        search = re.compile(f"(?a){spelled}").search
     except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
         raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
+    return lambda text: search(text) is not None
 
 
 def _translated(source: str, in_class: bool = False) -> str:
@@ -534,7 +528,6 @@ class _Rule:
         self.optional = optional
 
     def faults(self, value: Any) -> Iterator[ValidationError]:
-        """Say all that is wrong with a value, placed relative to it."""
         for key, part, node, steps in self.parts(value):
             path = () if key is _ITSELF else (key if isinstance(key, int) else str(key),)
             for fault in [ValidationError(node)] if isinstance(node, str) else node.faults(part):
@@ -599,16 +592,11 @@ def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
     return _says(table, "has equal items") if wanted else None
 
 
-def _matches(source: str) -> _Check:
-    search = _regex(source).search
-    return lambda value: search(value) is not None
-
-
 _FORMATS: dict[str, _Check] = {}
 
 
-def _format(name: str, node: _Node, asserted: bool = False) -> _Rule | None:
-    check = _FORMATS.get(name) if asserted or node.compiler.formats else None
+def _format(name: str, node: _Node) -> _Rule | None:
+    check = _FORMATS.get(name) if node.compiler.formats else None
     return _says(_only([str], check), "does not have the format", name) if check else None
 
 
@@ -620,7 +608,8 @@ def _required(names: list[str], node: _Node) -> _Rule:
 
 # This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    required, closed = node.arguments.get("required", ()), _is_closed(node)
+    required, more = node.arguments.get("required", ()), node.arguments.get("additionalProperties")
+    node.closed = closed = more is not None and more.schema is False and not node.arguments.get("patternProperties")
     plan = [(name, *sub.row, name in required) for name, sub in subs.items()]
 
     def check(value: dict[str, Any]) -> bool:
@@ -641,12 +630,6 @@ def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
                  _only([dict], check), subs.keys() - required)
 
 
-def _is_closed(node: _Node) -> bool:
-    """Tell whether an object may have the names in `properties` only: then these two keywords are one check."""
-    more = node.arguments.get("additionalProperties")
-    return more is not None and more.schema is False and not node.arguments.get("patternProperties")
-
-
 def _each(sub: _Node) -> Callable[[Iterable[Any]], bool]:
     kind, test, fits = sub.row
 
@@ -662,22 +645,22 @@ def _each(sub: _Node) -> Callable[[Iterable[Any]], bool]:
 
 
 def _pattern_properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    rows = [(source, _regex(source).search, sub) for source, sub in subs.items()]
+    rows = [(source, _regex(source), sub) for source, sub in subs.items()]
     return _Rule(dict, lambda value: [(name, part, sub, (source,)) for name, part in value.items()
-                                      for source, search, sub in rows if isinstance(name, str) and search(name)])
+                                      for source, matches, sub in rows if isinstance(name, str) and matches(name)])
 
 
 def _additional_properties(sub: _Node, node: _Node) -> _Rule:
     known, table, each = node.arguments.get("properties", {}), None, _each(sub)
-    searches = [_regex(source).search for source in node.arguments.get("patternProperties", ())]
-    if sub.table == _ANYTHING or (known and _is_closed(node)):
+    patterns = [_regex(source) for source in node.arguments.get("patternProperties", ())]
+    if sub.table == _ANYTHING or node.closed:
         table = _ANYTHING                   # nothing to check, or checked with the properties
-    elif not searches and not known:
+    elif not patterns and not known:
         table = _only([dict], lambda value: each(value.values()))
     words = f"is not allowed here (there are: {_listed(known)})" if known else "is not allowed here"
     return _Rule(dict, lambda value: [
         (name, part, words if sub.schema is False else sub, ()) for name, part in value.items()
-        if name not in known and not any(isinstance(name, str) and search(name) for search in searches)], table)
+        if name not in known and not any(isinstance(name, str) and matches(name) for matches in patterns)], table)
 
 
 def _pairs(subs: list[_Node], node: _Node) -> _Rule:
@@ -714,17 +697,14 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
         return _ITSELF, value, f"{_shown(value)} fits no alternative", ()
     faults = [sub.faults(sub.nearest(value)) for sub in subs]
     memo[key] = memo.get(key, 0) + (len(subs) if all(faults) else 0)
-    wanted = [fault.message.rpartition(" is not ")[2] for each in faults for fault in each if _is_of_type(fault)]
-    if len(wanted) == len(subs):
-        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(dict.fromkeys(wanted))}", ()
+    others = [[fault for fault in each if fault.keyword == "type" and not fault.path] for each in faults]
+    if all(others):
+        wanted = dict.fromkeys(each[0].message.rpartition(" is not ")[2] for each in others)
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(wanted)}", ()
     # another type is farthest away, then another constant (often a tag), then the number of faults
-    best = min(range(len(subs)), key=lambda index: (any(map(_is_of_type, faults[index])), sum(
+    best = min(range(len(subs)), key=lambda index: (bool(others[index]), sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
     return _ITSELF, value, subs[best], (best,)
-
-
-def _is_of_type(fault: ValidationError) -> bool:
-    return fault.keyword == "type" and not fault.path
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -734,7 +714,6 @@ def _reference(reference: str, node: _Node) -> _Rule:
 
 
 def _limit(kinds: list[type], check: Callable[[Any], _Check], words: str) -> Callable[[Any, _Node], _Rule]:
-    """Give the maker of a rule that compares with its argument."""
     return lambda argument, node: _says(_only(kinds, check(argument)), words, argument)
 
 
@@ -773,7 +752,7 @@ _KEYWORDS: dict[str, _Row] = {
     "multipleOf": ("a number greater than 0", _limit([int, float], _is_multiple_of, "is not a multiple of")),
     "minLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) >= n, "has fewer characters than")),
     "maxLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) <= n, "has more characters than")),
-    "pattern": (_TEXT, _limit([str], _matches, "does not match the pattern")),
+    "pattern": (_TEXT, _limit([str], _regex, "does not match the pattern")),
     "format": (_TEXT, _format),
     "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
     "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
@@ -815,6 +794,7 @@ class _Node:
 
     table: _Table | None = None     # until it is built, there is none
     keyword, length, weight = "", 0, 1      # weight: how many schemas may have to judge one value
+    closed = False                  # whether the check of its properties refuses all others
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
@@ -851,7 +831,6 @@ class _Node:
         self.weight = 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
-        """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
             sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
             self.compiler.guarded |= sub.table is None          # it holds itself
@@ -956,7 +935,6 @@ class _Compiler:
         return _KEYWORDS
 
     def target(self, reference: str, node: _Node) -> _Node:
-        """Give the compiled schema that a reference leads to."""
         try:
             if not re.match("#(/|$)", reference):
                 raise LookupError(reference)
@@ -1087,11 +1065,10 @@ def to_json(value: Any) -> Any:
 def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0, strict: bool = False) -> Any:
     """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
-    if kind is bool or value is None or (kind is float and value - value == 0):
-        return value
     if kind is str:
-        return value if value.isascii() else _printable(value)
-    if kind is int and value.bit_length() < WRITABLE_BITS:
+        return _printable(value)
+    if kind is bool or value is None or (kind is int and value.bit_length() < WRITABLE_BITS) or (
+            kind is float and value - value == 0):
         return value
     try:
         if id(value) in around or depth >= MAX_DEPTH:
@@ -1104,7 +1081,10 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
             return form if len(form) == len(items) else [[to_json(key), item] for key, item in zip(value, items)]
         if kind is list or kind is tuple:
             return [_json_form(item, around, depth + 1, strict) for item in value]
-        return _json_form(_writer_of(kind)(value), around, depth, strict)       # type: ignore[arg-type]
+        write = _writer_of(kind)
+        if write is None:
+            raise TypeError(f"{kind.__name__} has no JSON form")
+        return _json_form(write(value), around, depth, strict)
     except Exception:
         if strict:
             raise
@@ -1113,12 +1093,10 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
 
 def _text_instead(value: Any) -> str:
     """Give a text for what has no JSON form."""
-    if isinstance(value, float):
-        return json.dumps(value)                # NaN, Infinity or -Infinity
     if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
         return f"<{type(value).__name__} too large or within itself>"
-    try:
-        return _printable(str(value))
+    try:                                    # of floats, NaN, Infinity and -Infinity are left
+        return json.dumps(value) if isinstance(value, float) else _printable(str(value))
     except Exception:
         return f"<{type(value).__name__}>"
 
@@ -1185,13 +1163,9 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 ]
 
 
-@functools.lru_cache(maxsize=512)
-def _writer_of(kind: Any) -> Callable[[Any], Any]:
-    """Give the function that brings the values of a class one step nearer to JSON."""
-    write: Callable[[Any], Any] | None = _first_fit(_WRITERS_BY_SHAPE, kind)
-    if write is None:
-        raise TypeError(f"{kind.__name__} has no JSON form")
-    return write
+# of a class: the function that brings its values one step nearer to JSON
+_writer_of: Callable[[Any], Callable[[Any], Any] | None] = functools.lru_cache(maxsize=512)(
+    functools.partial(_first_fit, _WRITERS_BY_SHAPE))
 
 
 # ---------------------------------------------------------------------------
@@ -3812,21 +3786,18 @@ _CATEGORIES = {
     "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
 
 
-def _property(name: str, in_class: bool, inverted: bool = False) -> str:
-    ranges = _ranges(re.sub("^(gc|General_Category)=", "", name), inverted)
-    return ranges if in_class else f"[{ranges}]"
-
-
 @functools.cache
-def _ranges(name: str, inverted: bool) -> str:
-    """Give the characters of a Unicode category as the inside of a character class."""
+def _property(name: str, in_class: bool, inverted: bool = False) -> str:
+    """Give the characters of a Unicode category as a character class, or as the inside of one."""
     from unicodedata import category
+    name = re.sub("^(gc|General_Category)=", "", name)
     wanted = _CATEGORIES.get(name, name)
     if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
         raise ValueError(f"the Unicode property {name} is not supported")
     flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
     edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
-    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+    ranges = "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+    return ranges if in_class else f"[{ranges}]"
 
 
 def _code_point(digits: str, in_class: bool) -> str:
@@ -3934,15 +3905,19 @@ _OLD: dict[str, _Row] = {
         _pairs(subs, node) if isinstance(subs, list) else _items(subs, node, before=""))),
     "additionalItems": (_SCHEMA, lambda sub, node: (
         _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None))}
-_Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
-_DIALECTS: dict[str, _Dialect] = {
-    DRAFT_2020_12: (_KEYWORDS, False),
-    DRAFT_2019_09: ({
+_DIALECTS: dict[str, dict[str, _Row]] = {
+    DRAFT_2020_12: _KEYWORDS,
+    DRAFT_2019_09: {
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED}, False),
-    DRAFT_07: ({
-        **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependent)}, True)}
+        "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED},
+    DRAFT_07: {
+        **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09}, "$id": (_TEXT, None),
+        "dependencies": ("an object of schemas and arrays of strings", _dependent)}}
+
+
+def _is_alone(schema: dict[str, Any], rows: dict[str, _Row]) -> bool:
+    """Tell whether a `$ref` is all that counts in a schema, as it is in draft-07."""
+    return "$ref" in schema and "dependencies" in rows
 
 
 def _tuple_of_now(part: Any) -> Any:
@@ -3967,8 +3942,8 @@ _CHAPTERS_DO["$schema"] = _in_words_of_now
 class _Resource:
     """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
 
-    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
-        self.uri, self.root, self.dialect = uri, root, dialect
+    def __init__(self, uri: str, root: Any, rows: dict[str, _Row]) -> None:
+        self.uri, self.root, self.rows = uri, root, rows        # rows: the keywords of its dialect
         self.anchors: dict[str, Any] = {}
         self.dynamic: dict[str, Any] = {}
 
@@ -3984,13 +3959,12 @@ class _FullCompiler(_Compiler):
         self.given = {uri.rstrip("#"): schema for uri, schema in self.given.items()}
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
-        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.homes: dict[int, _Resource] = {}           # by the ids of the schemas in it
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        rows: dict[str, _Row]
-        rows, ref_alone = node.home[0].dialect
-        return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
+        rows: dict[str, _Row] = node.home[0].rows
+        return {"$ref": rows["$ref"]} if _is_alone(node.words, rows) else rows
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
@@ -4011,7 +3985,7 @@ class _FullCompiler(_Compiler):
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
         return super().node(schema, (resource, scope), where, later)
 
-    def dialect_of(self, uri: str) -> _Dialect:
+    def dialect_of(self, uri: str) -> dict[str, _Row]:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
         uri = uri.rstrip("#")
         metaschema = self.given.get(uri)
@@ -4019,21 +3993,15 @@ class _FullCompiler(_Compiler):
             return _DIALECTS[uri]
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        (rows, ref_alone), vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        rows, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
         if not isinstance(vocabulary, dict):
-            return rows, ref_alone
-        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
-        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
+            return rows
+        wanted = {name.rpartition("/")[2].partition("-annotation")[0]: needed for name, needed in vocabulary.items()}
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in rows.items() if word not in left_out}
-        if "format-assertion" in listed:
-            if not _FORMATS:
-                raise SchemaError(str(_needs_chapter("formats")))
-            kept["format"] = _TEXT, functools.partial(_format, asserted=True)
-        return kept, ref_alone
+        return {word: row for word, row in rows.items() if word not in left_out}
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -4043,8 +4011,9 @@ class _FullCompiler(_Compiler):
             schema, home = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect[1] and "$ref" in schema):
+                if not _NAMING.isdisjoint(schema) and not _is_alone(schema, home.rows):
                     home = self.named(schema, home)
+                self.homes[id(schema)] = home
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
         self.resources[uri] = self.homes.get(id(document), first)
         return self.resources[uri]
@@ -4053,7 +4022,7 @@ class _FullCompiler(_Compiler):
         """Note the names of a schema, and give the resource that it is in."""
         names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
         if not names.get("$id", "#").startswith("#"):
-            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
+            home = self.resource(schema, _joined(home.uri, names["$id"]), home.rows)
         elif "$id" in names:
             home.anchors[names["$id"][1:]] = schema
         for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
@@ -4063,31 +4032,26 @@ class _FullCompiler(_Compiler):
             home.dynamic[""] = schema
         return home
 
-    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
-        uri = uri.rstrip("#")
+    def resource(self, root: Any, uri: str, rows: dict[str, _Row]) -> _Resource:
         if isinstance(root, dict) and isinstance(root.get("$schema"), str):
-            dialect = self.dialect_of(root["$schema"])
-        self.resources[uri] = _Resource(uri, root, dialect)
-        if isinstance(root, dict):
-            self.homes[id(root)] = self.resources[uri]
+            rows = self.dialect_of(root["$schema"])
+        uri = uri.rstrip("#")
+        self.resources[uri] = _Resource(uri, root, rows)
         return self.resources[uri]
 
     def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
         """Give the schema that a reference leads to, with its resource."""
-        from urllib.parse import unquote
         uri, _, fragment = reference.partition("#")
-        fragment, schema = unquote(fragment), home.root
         try:
             if uri:
                 uri = _joined(home.uri, uri)
                 home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
             if fragment and not fragment.startswith("/"):
                 return home.anchors.get(fragment) or home.dynamic[fragment], home
-            for schema in _steps(home.root, fragment):
-                home = self.homes.get(id(schema), home)
+            schema = _pointer(home.root, fragment)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
-        return schema, home
+        return schema, self.homes.get(id(schema), home)
 
 
 Validator.compiler = _FullCompiler
@@ -4103,33 +4067,29 @@ def _matching(pattern: str, also: _Check = lambda text: True) -> _Check:
 
 
 def _is_day(text: str) -> bool:
+    from calendar import monthrange
     year, month, day = map(int, text[:10].split("-"))
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 1 <= month <= 12 and 1 <= day <= (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
 
 
 def _is_time(text: str) -> bool:
-    """Check the figures; a second 60 is a leap second, which ends a day of UTC."""
-    hour, minute, second = (int(part) for part in (text[:2], text[3:5], text[6:8]))
+    """Allow a second 60 where a leap second can be: it ends a day of UTC."""
     offset = "+00:00" if text[-1] in "zZ" else text[-6:]
-    hours, minutes = int(offset[1:3]), int(offset[4:])
-    utc = hour * 60 + minute - int(offset[0] + "1") * (hours * 60 + minutes)
-    return hour < 24 and minute < 60 and hours < 24 and minutes < 60 and second < 60 + (utc % 1440 == 1439)
+    local, ahead = (int(clock[:2]) * 60 + int(clock[3:5]) for clock in (text, offset[1:]))
+    return text[6:8] < "60" or (local - int(offset[0] + "1") * ahead) % 1440 == 1439
 
 
 def _is_ipv6(text: str) -> bool:
-    from ipaddress import AddressValueError, IPv6Address
-    try:
+    from ipaddress import IPv6Address
+    with contextlib.suppress(ValueError):
         return "%" not in text and IPv6Address(text) is not None
-    except AddressValueError:
-        return False
+    return False
 
 
 def _is_pattern(text: str) -> bool:
-    try:
+    with contextlib.suppress(ValueError):
         return _regex(text) is not None and not re.search(r"\(\?(?:P|#|[aiLmsux]+\))", text)
-    except ValueError:
-        return False
+    return False
 
 
 # A host name in any script, by IDNA 2008: by category, with exceptions, and what must not stand where
@@ -4174,7 +4134,8 @@ def _ascii_label(label: str) -> str:
     return label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
 
 
-_DATE, _TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:\.\d+)?(?:[zZ]|[-+]\d\d:\d\d)"
+_DATE, _CLOCK = r"\d{4}-\d\d-\d\d", r"(?:[01]\d|2[0-3]):[0-5]\d"
+_TIME = rf"{_CLOCK}:(?:[0-5]\d|60)(?:\.\d+)?(?:[zZ]|[-+]{_CLOCK})"
 _HOST = r"(?=.{1,253}\Z)LABEL(?:\.LABEL)*".replace("LABEL", "[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)(?<!\b0\d)(?<!\b0\d\d)"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
