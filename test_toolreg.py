@@ -69,7 +69,7 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("resume threads async extract elsewhere schema formats notes types contracts roots strict spellings responses "
+CHAPTERS = ("resume async extract elsewhere schema formats notes types contracts roots strict spellings responses "
             "anthropic gemini ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
