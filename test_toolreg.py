@@ -7780,6 +7780,22 @@ def test_references_lead_to_definitions_also_recursive_ones_and_two_of_one_name(
         "/x": {"post": {"x-schema": {"type": "array"}, **json_body({"$ref": "#/paths/~1x/post/x-schema"})}}})))
 
 
+def test_references_to_other_documents_are_read_from_resources_and_never_fetched():
+    with serving(http_answer(b"{}")) as (url, requests):
+        document = describe({"parameters": [{"$ref": "common.json#/p"}]})
+        document["paths"]["/y"] = {"$ref": f"{url}/items.json#/y"}
+        resources = {"common.json": {"p": parameter("q", {"$ref": "#/s"}),
+                                     "s": {"type": "array", "items": {"$ref": "more.json"}}},
+                     "more.json": {"type": "integer"}, f"{url}/items.json": {"y": {"get": {"operationId": "y"}}}}
+        first, second = openapi_tools(document, resources=resources)
+        assert first._validator.is_valid({"q": [1]}) and not first._validator.is_valid({"q": ["1"]})
+        del document["paths"]["/y"]
+        told = r'op: the reference "common.json#/p" leads nowhere \(other documents are given in resources=\)'
+        with pytest.warns(ToolRegWarning, match=told):
+            assert openapi_tools(document) == []
+        assert requests == []
+
+
 def ring(size):
     """Describe operations whose schemas refer to each other."""
     schemas = {f"S{at}": {"type": "object", "properties": {"v": {"type": "integer"}, **{
@@ -7861,7 +7877,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
     (json_body({"$recursiveRef": "#"}), 'body: the reference "" leads nowhere'),
     (json_body({"$ref": "#"}), 'the reference "#" leads nowhere'),
     (json_body({"items": {"$ref": "#Anchor"}}), 'body: the reference "#Anchor" leads nowhere'),
-    ({"requestBody": {"$ref": "other.json#/b"}}, 'the reference "other.json#/b" leads nowhere (other documents are not '),
+    ({"requestBody": {"$ref": "other.json#/b"}}, 'the reference "other.json#/b" leads nowhere (other documents are '),
     ({"parameters": [parameter("p", where="path")]}, "the path and its parameters differ: p"),
     ({"parameters": [parameter("a", {"$ref": "#/no"}, required=True)]}, 'a: the reference "#/no" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
@@ -7892,7 +7908,7 @@ def test_a_part_that_is_none_costs_itself():
 def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the_operation():
     schema = {"properties": {"a": {"$ref": "#/no"}, "b": {}}}
     document = describe({"parameters": [parameter("p", {"$ref": "#/no"})], **json_body(schema)}, method="post")
-    told = 'the reference "#/no" leads nowhere (other documents are not read)'
+    told = 'the reference "#/no" leads nowhere (other documents are given in resources=)'
     tool = only(openapi_tools(document))
     assert tool.parameters["properties"] == {"b": {}}
     assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
@@ -8599,6 +8615,7 @@ def test_a_server_without_a_handshake_is_told_all_with_each_request(mcp_child):
         with pytest.raises(McpError, match="the server has ended"):
             client.call_tool("run", {"code": "os._exit(3)"})
         assert json.loads(call_content(client, "run", code=meta)) == ABOUT_US
+        assert next(client._link.ids) == 3          # the greeting and the call: no handshake was tried again
         with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
             client.call_tool("run", {"code": INQUIRES})
     with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:

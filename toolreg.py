@@ -5867,17 +5867,19 @@ def _reading() -> Iterator[None]:
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
                   auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
-                  exclude: Iterable[str] = (), timeout: float | None = 30) -> ToolList:
+                  exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
+                  timeout: float | None = 30) -> ToolList:
     """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
 
-    `spec`: a dict, its JSON text, a path or a URL; other documents that it refers to are not read · `base_url`: instead
-    of the servers it names · `headers`: for every request · `auth`: security scheme -> key, token or (user, password) ·
-    `include`, `exclude`: operationIds, tags, methods, or paths with *.
+    `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
+    request · `auth`: security scheme -> key, token or (user, password) · `include`, `exclude`: operationIds, tags,
+    methods, or paths with * · `resources`: URI -> document, for references to other documents, which are never fetched.
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
     with _reading():
         root, uri = _openapi_document(spec, timeout)
+        root = _with_resources(root, uri, resources) if resources else root
         client = _Client(root, uri, base_url, headers or {}, auth or {}, timeout)
         operations = _operations(_Schemas(root), client, include, exclude)
     tools = _make_tools("OpenAPI", operations)
@@ -5921,6 +5923,24 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
         said = {**said, "servers": [{"url": f"{scheme}://{said['host']}{path}" if said.get("host") else path}],
                 "components": {"schemas": said.get("definitions"), "securitySchemes": said.get("securityDefinitions")}}
     return said, uri
+
+
+def _with_resources(root: _Object, uri: str, resources: Mapping[str, Any]) -> _Object:
+    """Bring other documents into a description, and the references to them."""
+    from urllib.parse import urljoin
+    places = {urljoin(uri, name): f"#/x-resources/{number}" for number, name in enumerate(resources)} | {uri: "#"}
+
+    def moved(node: Any, base: str) -> Any:
+        if isinstance(node, (list, tuple)):
+            return [moved(each, base) for each in node]
+        if not isinstance(node, Mapping):
+            return node
+        new = {key: moved(value, base) for key, value in node.items()}
+        if isinstance(new.get("$ref"), str):
+            document, _, pointer = urljoin(base, new["$ref"]).partition("#")
+            new["$ref"] = places[document] + pointer if document in places else new["$ref"]
+        return new
+    return {**moved(root, uri), "x-resources": [moved(other, urljoin(uri, name)) for name, other in resources.items()]}
 
 
 _COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}        # Swagger's words
@@ -6002,7 +6022,8 @@ class _Schemas:
         with contextlib.suppress(LookupError):
             if reference.startswith("#/"):  # all of a description is no schema
                 return _pointer(self.root, reference)
-        raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere (other documents are not read)")
+        raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere "
+                                  "(other documents are given in resources=)")
 
     def follow(self, node: Any) -> Any:
         """Give what a chain of references leads to."""
@@ -7041,6 +7062,9 @@ class McpClient:
                 self._link = self._connect()
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
                 lost = self._link.session
+                if self.server:             # what it spoke before is tried first
+                    is_new = self.server["protocolVersion"] == _NO_HANDSHAKE
+                    self._link.revisions = _REVISIONS[:2] if is_new else _REVISIONS[1::-1]
             if self._link.session is lost:
                 greeting = _caught(self._link.greet, deadline)
                 if greeting.error or self._closed:          # perhaps meanwhile
