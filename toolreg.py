@@ -3208,10 +3208,12 @@ class _Run:
 
     def waiting(self) -> tuple[list[ToolCall], Callable[..., Any]]:
         """Give (the calls at the end of the history that have no result yet, what appends their results)."""
-        if "resume" in _CHAPTERS_DO or (self.history and _chat_calls(self.history[-1])):
-            resumed: Any = _by_chapter("resume", "a history that ends in calls", ToolRegError)(self)
-            return resumed[0], resumed[1]
-        return [], self.append_results
+        if "resume" not in _CHAPTERS_DO:
+            read = _caught(_read_calls, self.history[-1:], self.api_format).value
+            if not read or not read[1]:
+                return [], self.append_results
+        resumed: Any = _by_chapter("resume", "a history that ends in calls", ToolRegError)(self)
+        return resumed[0], resumed[1]
 
 
 def _as_given(message: Any) -> Any:
@@ -6545,7 +6547,6 @@ class _Operation:
 def _answer_in(response: _Response) -> Any:
     if not 200 <= response.status < 300:
         error = response.error()
-        response.close()
         raise ToolError(_ANSWERED.format(error)) from error
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
