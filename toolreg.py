@@ -676,7 +676,8 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
-    table, checks = _merged(tables, one_is_enough=True), [*map(_check_of, tables)]
+    table: _Table = _merged(tables, one_is_enough=True)
+    checks = [*map(_check_of, tables)]
     if at_most == 1:
         def fits_one(value: Any) -> bool:
             return sum(check(value) for check in checks) == 1
@@ -2938,7 +2939,6 @@ class ToolRegistry(_Extended):
     def _failure(self, call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
                  started: float) -> ToolResult:
         """Spell for the model what went wrong, and what to do; what ends more than a call is raised."""
-        import logging
         if type(error).__name__ == "CancelledError":        # that the tool made: it is its error
             error = ToolRegError(_error_text(error))
         if not isinstance(error, Exception):
@@ -2947,8 +2947,7 @@ class ToolRegistry(_Extended):
             _, reason = _split_reason(call.arguments, declared=True)
         kind, words = next(row for row in texts.items() if isinstance(error, row[0]))
         if kind is Exception and texts is not _DENIED:
-            with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
-                logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
+            _log_failure(call.name, error)
         content = words.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
         return ToolResult(call.id, call.name, self._cut(_printable(content)), True, reason, None, error, (),
                           _clock() - started)
@@ -2962,8 +2961,8 @@ class ToolRegistry(_Extended):
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        Several run at once, those with parallel=False on this one. What is no Exception
-        (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
+        Several run at once, on threads; those with parallel=False here. What is no Exception (Ctrl-C, SystemExit)
+        passes through at once and carries `.results`: a ToolResult or None per call.
         """
         return self._execute(parse_tool_calls(calls, api_format=api_format),
                              _checked_count("max_workers", max_workers, None), _checked_executor(executor))
@@ -3008,6 +3007,12 @@ def _checked_count(option: str, count: Any, *others: Any) -> Any:
 
 def _checked_executor(executor: Any) -> Any:
     return executor and _by_chapter("executor", "", ToolDefinitionError)(executor)
+
+
+def _log_failure(name: str, error: Exception) -> None:
+    import logging
+    with contextlib.suppress(Exception):    # of who handles the log, or of the exception's attributes
+        logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
 
 
 def _carrying(error: BaseException, **done: list[Any]) -> BaseException:
@@ -3159,7 +3164,7 @@ class _Run:
         self.max_turns = _checked_count("max_turns", max_turns)
         self.api_format: str = api_format or getattr(model, "api_format", None) or "openai-chat"
         self.api = _APIS[self.api_format]
-        given = [self.api.user(messages)] if isinstance(messages, str) else messages
+        given: Any = [self.api.user(messages)] if isinstance(messages, str) else messages
         self.history = [_as_given(message) for message in (given if isinstance(given, Iterable) else [None])]
         if not all(isinstance(message, dict) for message in self.history):
             raise TypeError(f"messages: must be a list, as [message], or a text (got {_shown(messages)})")
@@ -3517,7 +3522,7 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
                     executor: Any = None) -> list[ToolResult]:
     import asyncio
     results: list[Any] = [None] * len(calls)
-    executor, workers = self.executor if executor is None else executor, workers or self.max_workers
+    executor, at_most = self.executor if executor is None else executor, workers or self.max_workers
     tasks: list[Any] = []
 
     async def answer(place: int, call: ToolCall, gate: Any) -> None:
@@ -3527,9 +3532,9 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
         if len(calls) == 1 and _TASKS_TELL:
             results[0] = await _in_context(contextvars.copy_context(), _aexecute_one(self, calls[0], executor))
         else:
-            here, beside = asyncio.Semaphore(1), asyncio.Semaphore(workers)
+            here, beside = asyncio.Semaphore(1), asyncio.Semaphore(at_most)
             for place, call in enumerate(calls):
-                gate = here if _stays(self, call, workers) else beside
+                gate = here if _stays(self, call, at_most) else beside
                 tasks.append(asyncio.ensure_future(answer(place, call, gate)))
             await asyncio.gather(*tasks)
     except BaseException as error:
@@ -6344,7 +6349,7 @@ class _Place(NamedTuple):
             raise ToolDefinitionError(f"a {self.where} parameter written as {style} is not supported")
         spares = self.where == "cookie" or node.get("allowReserved") is True
         safe = _SPARED.get(self.where, "") if spares else ""
-        encode = str if self.where == "header" else functools.partial(_in_url, safe=safe)
+        encode: Any = str if self.where == "header" else functools.partial(_in_url, safe=safe)
         return [] if value in (None, [], {}) else _styled(style, self.name, value, explode, encode)
 
 
@@ -6722,6 +6727,7 @@ class _Link:
     def ask(self, method: str, params: _Message, deadline: float) -> _Message:
         """Send a request, again with what the server asks for as often as it asks, and give its result."""
         more: _Message = {}
+        kind, number = "", 0
         for number in range(_ROUNDS):
             result = self._ask_once(method, params | more, deadline)
             kind, asked = result.get("resultType", "complete"), result.get("inputRequests") or {}
@@ -7022,7 +7028,8 @@ class McpClient:
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
             for row in _objects(page.get("tools")):
-                mirrors = link.mirrored[str(row.get("name"))] = _Message()
+                mirrors: _Message = {}
+                link.mirrored[str(row.get("name"))] = mirrors
                 noted = _caught(_note_mirrors, mirrors, (), row.get("inputSchema"))
                 rows.append((row, str(noted.error or "") if link.about and isinstance(link, _Http) else ""))
             cursor = page.get("nextCursor") or None
@@ -8033,7 +8040,8 @@ def _lesson_4(scripted_model: Any, trace: Any) -> None:
         return book(nights, room) if isinstance(nights, int) else "Error: nights must be a number"
 
     registry = ToolRegistry([book])
-    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}:
+    tries: list[dict[str, typing.Any]] = [{"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}]
+    for arguments in tries:
         print(arguments)
         print("  not at all:", book(**arguments))                       # Python does not look at annotations
         print("  by hand:   ", by_hand(**arguments))
@@ -8098,6 +8106,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 class _Command(types.SimpleNamespace):
     """A command: what it was given are its attributes, what it does is the method of its name."""
 
+    messages: list[dict[str, Any]]
     streamed = False                        # whether what is shown now came in pieces
 
     def lesson(self) -> None:
@@ -8285,12 +8294,14 @@ def _with_chapters(text: str, kept: Sequence[str]) -> str:
 def _model_of(command: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
     """Make the model that a command and the environment name."""
     given, known, http_model = command.base_url, os.environ.get, sys.modules[__name__].HttpModel
-    for provider in ("OPENAI",) if api_format else (*_PROVIDERS, "OPENAI"):     # the last is for all other addresses
+    providers = ["OPENAI"] if api_format else [*_PROVIDERS, "OPENAI"]       # the last is for all other addresses
+    while True:
+        provider = providers.pop(0)
         own, *formats = _PROVIDERS[provider]
         key, base_url = known(f"{provider}_API_KEY"), given or known(f"{provider}_BASE_URL")
         base_url = base_url or (key and own)
         is_own = re.fullmatch(rf"{re.escape(own)}(/v\d\w*)?/?", base_url or "")
-        if is_own or (base_url and not given):
+        if is_own or (base_url and not given) or not providers:
             break
     model = command.model or known(f"{provider}_MODEL")
     if not base_url or not model:
@@ -8316,7 +8327,8 @@ def _tools_at(target: str) -> ToolRegistry:
     if is_path and os.path.join(folder, file) not in (held.get("__file__"), *held.get("__path__", ())):
         raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
     if not names:
-        found = [thing for thing in held.values() if isinstance(thing, ToolRegistry)][:1] or [
+        registries: list[Any] = [thing for thing in held.values() if isinstance(thing, ToolRegistry)]
+        found = registries[:1] or [
             thing for name, thing in held.items()
             if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == module.__name__]
     if not found:
