@@ -8550,6 +8550,15 @@ def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypa
     assert time.monotonic() - started < 5
 
 
+@pytest.mark.parametrize("code", ['say(id=id, result={"v": float("nan")})', """
+print('{"id": %d, "result": {"v": %s}}' % (id, "[" * 300 + "]" * 300), flush=True)"""])
+def test_an_answer_that_cannot_be_read_is_an_error_at_once_and_the_next_call_works(mcp_child, code):
+    with McpClient(mcp_child()) as client:
+        with pytest.raises(McpError, match="the server refused tools/call: its answer cannot be read"):
+            client.call_tool("run", {"code": code})
+        assert call_content(client, "echo", a=1) == '{"a": 1}'
+
+
 @pytest.mark.parametrize("code, error", [
     ('print("x" * 5000 + "\\nout of luck", file=sys.stderr)\nos._exit(3)',
      r"the server has ended \(exit code 3\); on stderr: x+\nout of luck$"),

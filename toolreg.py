@@ -6665,9 +6665,13 @@ def _objects(items: Any) -> list[_Message]:
 
 
 def _messages_of(text: str) -> list[_Message]:
-    """Read a line or an event; what is no message is skipped: servers do print into their own output."""
-    read = _caught(_read_json, text).value
-    return _objects(read if isinstance(read, list) else [read])
+    """Read a line or an event: servers do print into their own output; an answer with NaN in it is an error."""
+    read = _caught(_read_json, text)
+    if read.error:
+        loose = _caught(json.loads, text).value
+        error = {"message": f"its answer cannot be read: {_words_of(read.error)}"}
+        return [{"id": loose.get("id"), "error": error}] if isinstance(loose, dict) else []
+    return _objects(read.value if isinstance(read.value, list) else [read.value])
 
 
 def _encoded(message: _Message) -> bytes:
