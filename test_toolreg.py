@@ -9466,8 +9466,8 @@ def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_not
         with over_http(tmp_path) as port:
             first = toolreg._on_daemon(post, port, calls[0])
             answers = [post(port, calls[1])[2], first.result(timeout=30).get()[2]]
-    assert [(answer["id"], answer["result"]["content"][0]["text"]) for answer in answers] == [
-        ("opens", "opened"), ("stays", "true")]
+    assert {answer["id"]: answer["result"]["content"][0]["text"] for answer in answers} == {
+        "opens": "opened", "stays": "true"}
 
 
 @of("mcp", "serve")

@@ -4337,8 +4337,11 @@ def _names_for(owner: Any) -> dict[str, Any]:
         names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
     elif owner:
         names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
+    around = [sys.modules.get(getattr(owner, "__module__", ""))]        # and the classes that it stands in
+    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
+        around.append(getattr(around[-1], name, None))
     bound = getattr(owner, "__self__", None)
-    known = [getattr(thing, "__type_params__", ()) for thing in (bound, type(bound), owner)]
+    known = [getattr(thing, "__type_params__", ()) for thing in (bound, type(bound), *around, owner)]
     return names | {each.__name__: each for some in known if isinstance(some, tuple) for each in some}
 
 
