@@ -1452,6 +1452,8 @@ _FIND_HINTS: list[Callable[[Any], dict[str, Any]]] = [lambda thing: inspect.get_
 
 def _hints_of(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class."""
+    if getattr(thing, "__type_params__", ()):       # whose names come first, which get_type_hints does not know of all
+        return _FIND_HINTS[-1](thing)
     try:
         read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
         return dict(read(thing, include_extras=True))
