@@ -7691,12 +7691,18 @@ def _provider_words(body: str) -> str:
 
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
-    """Name the tools that an error is about; servers often tell only a number, or that it is about a schema."""
-    names = [str((tool.get("function") or tool).get("name") or tool.get("type")) for tool in tools]
-    numbers = re.findall(r"(?i)(?:tools|declarations)[.\[](\d+)", text)[-1:]        # all of Gemini's are in tools[0]
-    meant = [name for at, name in enumerate(names)
-             if str(at) in numbers or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
-    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
+    """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
+    text = re.sub(r"(?i)tools\[0\]\.function_?declarations", "tools", text)        # Gemini's are in one
+    marks: dict[str, list[str]] = {}        # of each tool
+    for number, tool in enumerate(tools):
+        function = tool.get("function", tool)
+        name = str(function.get("name") or tool.get("type"))
+        schemas = [function[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in function]
+        places = [f"#/properties/{place}" for schema in schemas for place in schema.get("properties", ())]
+        marks[name] = [name, f"tools.{number}", f"tools[{number}]", *places]
+    meant = [name for name, words in marks.items()
+             if re.search(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", text)]
+    named = _listed(meant or (marks if re.search("tool|function|schema", text) else ()))
     return f" (tools: {named})" if named else ""
 
 
