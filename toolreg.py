@@ -1450,9 +1450,18 @@ _signature_of_class: Any = functools.lru_cache(maxsize=512)(inspect.signature)
 _FIND_HINTS: list[Callable[[Any], dict[str, Any]]] = [lambda thing: inspect.get_annotations(thing, **_LENIENT)]
 
 
+def _type_parameters(owner: Any) -> dict[str, Any]:
+    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in: these names come first."""
+    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
+    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
+        around.append(getattr(around[-1], name, None))
+    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
+    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
+
+
 def _hints_of(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class."""
-    if getattr(thing, "__type_params__", ()):       # whose names come first, which get_type_hints does not know of all
+    if any(map(_type_parameters, getattr(thing, "__mro__", (thing,)))):     # get_type_hints does not know all of these
         return _FIND_HINTS[-1](thing)
     try:
         read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
@@ -4339,12 +4348,7 @@ def _names_for(owner: Any) -> dict[str, Any]:
         names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
     elif owner:
         names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    around = [sys.modules.get(getattr(owner, "__module__", ""))]        # and the classes that it stands in
-    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
-        around.append(getattr(around[-1], name, None))
-    bound = getattr(owner, "__self__", None)
-    known = [getattr(thing, "__type_params__", ()) for thing in (bound, type(bound), *around, owner)]
-    return names | {each.__name__: each for some in known if isinstance(some, tuple) for each in some}
+    return names | _type_parameters(owner)
 
 
 def _not_found(error: Any, args: Any, build: _Builder) -> _Form:
@@ -5677,6 +5681,12 @@ def _connected(target: _Target, deadline: float) -> Any:
     raise fault
 
 
+@functools.lru_cache(maxsize=4)             # reading the trusted certificates takes 20 ms
+def _tls_context(*_trusted: str | None) -> Any:
+    import ssl
+    return ssl.create_default_context()     # which reads the two variables itself
+
+
 class _Wire(io.RawIOBase):
     """A connection with one deadline for all of it, however slowly its bytes drip."""
 
@@ -5700,13 +5710,12 @@ class _Wire(io.RawIOBase):
 
     def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
         """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
-        import ssl
         if tunnel is not None:
             self.send(f"CONNECT {target.address}", {"host": target.address, **tunnel})
             first, *_ = *iter(lambda: self.readline(65_536).strip(), b""), b""      # and no byte of the server's
             if not re.match(rb"HTTP/1\.[01] 2", first):
                 raise HttpError(f"{target.origin}: the proxy made no tunnel: {first[:80].decode('ascii', 'replace')}")
-        context = ssl.create_default_context()
+        context = _tls_context(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
         self.socket.settimeout(_seconds_to(self.deadline))
         self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
@@ -5740,17 +5749,38 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
             wire.send(f"{method} {asked}", sent, body)
             answer.begin()
             yield wire, answer
-            coding = answer.headers.get("content-encoding", "identity")
-            while piece := answer.read1(65_536):
-                if coding.lower() != "identity":
-                    raise HttpError(f"{target.origin}: the answer is packed by {_shown(coding)}, though nobody asked")
-                yield piece
+            pieces: Iterator[bytes] = iter(lambda: answer.read1(65_536), b"")
+            for coding in reversed(re.split(r"[\s,]+", answer.headers.get("content-encoding", "identity").lower())):
+                pieces = pieces if coding == "identity" else _unpacked(pieces, coding.removeprefix("x-"))
+            yield from pieces
             if answer.length:               # read1 does not mind an end that comes too early
                 raise http.client.IncompleteRead(b"", answer.length)
     except TimeoutError as error:
         raise ToolTimeoutError(f"{target.origin}: no complete answer within the timeout") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise HttpError(f"{target.origin}: {_error_text(error)[:200]}") from error
+
+
+def _unpacked(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
+    """Yield what came packed though nobody asked, at most 64 KiB at a time: a few bytes may hold gigabytes."""
+    import zlib
+    unpacker: Any = None
+    for piece in pieces:
+        if coding not in ("gzip", "deflate"):
+            raise ValueError(f"the answer is packed with {_shown(coding)}, which nobody asked for")
+        while piece:
+            if unpacker is None or unpacker.eof:        # gzip may come in several parts
+                is_raw = coding == "deflate" and piece[0] & 15 != 8         # servers send both kinds
+                unpacker = zlib.decompressobj(-15 if is_raw else 47)
+            try:
+                part = unpacker.decompress(piece, 65_536)
+            except zlib.error:
+                raise ValueError(f"the answer is not {coding}, as it says") from None
+            if part:
+                yield part
+            piece = unpacker.unconsumed_tail or (unpacker.unused_data if coding == "gzip" else b"")
+    if unpacker and not unpacker.eof:
+        raise ValueError("the answer was cut short")
 
 
 class _Response:
@@ -5892,8 +5922,9 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     with _reading():
         root, uri = _openapi_document(spec, timeout)
         root = _with_resources(root, uri, resources) if resources else root
-        client = _Client(root, uri, base_url, headers or {}, auth or {}, timeout)
-        operations = _operations(_Schemas(root), client, include, exclude)
+        schemas = _Schemas(root)
+        client = _Client(schemas, uri, base_url, headers or {}, auth or {}, timeout)
+        operations = _operations(schemas, client, include, exclude)
     tools = _make_tools("OpenAPI", operations)
     unsent = client.credentials.keys() - client.sent
     if unsent:
@@ -6197,13 +6228,14 @@ _AUTHS = {"basic": "Basic", "http basic": "Basic", "http bearer": "Bearer", "oau
 
 
 class _Client:
-    def __init__(self, root: _Object, uri: str, base_url: str | None, headers: Mapping[str, str], auth: Any,
+    def __init__(self, schemas: _Schemas, uri: str, base_url: str | None, headers: Mapping[str, str], auth: Any,
                  timeout: float | None) -> None:
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
         self.uri, self.headers, self.timeout = uri, _headers_of(headers, {}), timeout
         self.servers = None if base_url is None else [{"url": base_url}]
-        schemes = _part(_part(root, "components", dict), "securitySchemes", dict)
+        nodes = _part(_part(schemas.root, "components", dict), "securitySchemes", dict)
+        schemes = {name: schemas.follow(nodes[name]) for name in nodes}
         self.credentials = {name: self._credential(name, schemes.get(name), auth[name]) for name in auth}
         self.sent: set[str] = set()         # the names of those that some operation sends
         own = (*self.headers, *_OWN_HEADERS, "accept", "content-type", "authorization")
@@ -6647,6 +6679,7 @@ _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"ur
 _BAD_MIRROR = "x-mcp-header: must name a header, once, of a string, integer or boolean in properties alone (got %s)"
 _UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
                  "This is a fault of the tool, not of the arguments: go on without it.")
+_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 _Message = dict[str, Any]
 
@@ -7068,6 +7101,8 @@ class McpClient:
         import weakref
         deadline = time.monotonic() + self.start_timeout
         if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
+            if isinstance(self._link, _Pipe):
+                raise McpError(_FORKED)
             self._process, self._lock, self._link = os.getpid(), threading.Lock(), None
         with self._lock:
             if self._closed:
@@ -7557,6 +7592,7 @@ class HttpModel:
         self._api, self.api_format, self.model, self.options = _ENDPOINTS[api_format], api_format, model, options
         self.timeout, self.retries, self.on_delta, self.sees_images = timeout, retries, on_delta, sees_images
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
+        self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
         self._origin = _Target(self._url).origin
         name, _, value = self._api.key.partition(": ")
@@ -7584,6 +7620,10 @@ class HttpModel:
             try:
                 return self._ask(asked, deadline, given_out)
             except HttpError as error:
+                if b"stream_options" in error.body and "stream_options" in asked.keys() - self.options.keys():
+                    del asked["stream_options"]         # some servers refuse it: it is not sent again
+                    self._streamed.pop("stream_options", None)
+                    continue
                 pause = _pause_after(error, tried)
                 if pause is None or given_out or tried >= self.retries or time.monotonic() + pause > deadline:
                     meant = _tools_meant(str(error), offered) if error.status in (400, 422) else ""
@@ -7592,7 +7632,7 @@ class HttpModel:
             tried += 1
 
     def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
-        api, asked = self._api, {"model": self.model, **(self._api.streamed if self.stream else {}), **self.options}
+        api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
         if tools:
             choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
             asked.update(tools=tools, tool_choice=choice)
