@@ -7976,7 +7976,8 @@ def test_the_nearest_server_counts_and_base_url_counts_before_all():
 SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
            "q": {"type": "apiKey", "in": "query", "name": "key"}, "o": {"type": "oauth2"},
            "basic": {"type": "http", "scheme": "Basic"}, "bearer": {"type": "http", "scheme": "bearer"},
-           "c": {"type": "apiKey", "in": "cookie", "name": "c"}, "d": {"type": "http", "scheme": "digest"}}
+           "c": {"type": "apiKey", "in": "cookie", "name": "c"}, "d": {"type": "http", "scheme": "digest"},
+           "referred": {"$ref": "#/components/securitySchemes/bearer"}}
 
 
 @pytest.mark.parametrize("security, auth, sent", [
@@ -7986,6 +7987,7 @@ SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
     ([{"basic": []}], {"basic": ("u", "secret")}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"basic": []}], {"basic": "u:secret"}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"bearer": []}], {"bearer": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
+    ([{"referred": []}], {"referred": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
     ([{"k": [], "q": []}, {}, {"o": ["scope"]}], {"o": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
 ])
 def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(security, auth, sent):
