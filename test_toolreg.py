@@ -7721,6 +7721,8 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
      {"description": "the file's text", "type": "string", "deprecated": True, "enum": ["x"]}),
     ({"type": "object", "properties": None, "required": None, "items": None, "enum": None,
       "patternProperties": {"^[\\w-\\.]+$": {}}}, {"type": "object"}),
+    ({"patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}}, {
+        "patternProperties": {"^x": {"type": "integer"}}}),
     ({"properties": {"a": {"$ref": "other.json#/A"}, "d": {"default": datetime.date(2020, 1, 2)}, "n": None}},
      {"properties": {"d": {"default": "2020-01-02"}, "n": True}}),
 ])
@@ -7897,7 +7899,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
     ({"parameters": [{"name": "j", "in": "query", "content": {"a/b": {}}, "required": True}]},
      "j: a query parameter written as a/b is not supported"),
     (json_body({"$dynamicRef": "#a"}), "body: a schema with $dynamicRef is not supported"),
-    (json_body({"$recursiveRef": "#"}), 'body: the reference "" leads nowhere'),
+    (json_body({"$recursiveRef": "#"}), 'body: the reference "$recursiveRef" leads nowhere'),
     (json_body({"$ref": "#"}), 'the reference "#" leads nowhere'),
     (json_body({"items": {"$ref": "#Anchor"}}), 'body: the reference "#Anchor" leads nowhere'),
     ({"requestBody": {"$ref": "other.json#/b"}}, 'the reference "other.json#/b" leads nowhere (other documents are '),

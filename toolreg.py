@@ -6027,8 +6027,7 @@ _SAID |= {each: _FORMS[form] for form, more in {
     "an object": "dependentSchemas dependentRequired", _TEXT: "description contentEncoding contentMediaType",
     "an array": "examples", "any value": "default"}.items() for each in more.split()}
 _SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True,
-          "patternProperties": lambda argument: isinstance(argument, dict) and all(map(_can_be_said, argument)),
-          "properties": lambda argument: argument and isinstance(argument, dict),
+          **dict.fromkeys(("properties", "patternProperties"), lambda given: given and isinstance(given, dict)),
           "required": lambda argument: argument and _FORMS[_DIFFERENT](argument)}
 _UNSAID = {"$dynamicRef": "a schema with $dynamicRef is not supported"}
 if Validator.compiler is _Compiler:         # a copy without the chapter schema
@@ -6041,6 +6040,8 @@ def _modern(schema: _Object) -> dict[str, Any]:
     for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if new.get(keyword) is True:
             new[keyword] = new.pop(bound, None)
+    if isinstance(patterns := new.get("patternProperties"), dict):
+        new["patternProperties"] = {pattern: patterns[pattern] for pattern in filter(_can_be_said, patterns)}
     for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
         new[word] = json.loads(json.dumps(new[word], default=str))
     return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
@@ -6132,7 +6133,7 @@ class _Schemas:
             else:
                 said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
         if {"$ref", "$recursiveRef"} & schema.keys():
-            said |= self._named(str(schema.get("$ref", self._inside)), used)
+            said |= self._named(str(schema.get("$ref", self._inside or "$recursiveRef")), used)
         if kinds:
             said["anyOf"] = kinds
         if said.get("format") == "binary":
@@ -8128,18 +8129,22 @@ def _lesson_5(scripted_model: Any, trace: Any) -> None:
 def _lesson_6(scripted_model: Any, trace: Any) -> None:
     """The reason, and approval: the model says why, and a dangerous call waits for a yes."""
     def delete_file(path: str) -> str:
+        """Delete a file."""
         return f"{path} is deleted"                     # it never sees the reason
 
-    def approve(call: ToolCall, reason: str | None) -> None:            # it sees exactly what is about to run
+    # it sees exactly what is about to run, and denies by raising; a program for people would ask them here
+    def approve(call: ToolCall, reason: str | None) -> None:
         print(f"? {call.name} {call.arguments}, because: {reason}")
-        if "/tmp/" not in str(call.arguments):          # a program for people would ask them here
+        if "/tmp/" not in str(call.arguments):
             raise ToolError("Error: the user did not allow this. Ask which file is meant.")
 
     registry = ToolRegistry([delete_file], think_augment=True, before_call=approve)
-    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])       # each tool has a toolcall_reason
+    # each tool has a toolcall_reason, which the model fills in and the registry keeps
+    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
     wrong = ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"})
     right = ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"})
-    print(trace(run_agent(scripted_model(wrong, right, "Done."), "Delete the old file.", registry)))
+    model = scripted_model(wrong, right, "Done.")
+    print(trace(run_agent(model, "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)

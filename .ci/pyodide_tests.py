@@ -15,12 +15,7 @@ NEEDS = {"subprocess", "threading", "socket", "socketserver", "multiprocessing",
          "to_thread", "_background_loop"}
 BY_NAME = {             # they need threads or sockets without naming them
     "test_the_background_loop_is_kept_between_calls",
-    "test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock",
-    "test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock",
-    "test_32_async_tools_that_meet_return",
     "test_over_http_what_is_no_server_is_named",
-    "test_a_cursor_that_leads_in_circles_ends_a_listing",
-    "test_a_server_is_one_whose_whole_url_is_known",
 }
 
 
