@@ -7324,7 +7324,7 @@ def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies,
         no_proxies.setenv("HTTPS_PROXY", proxy)
         with pytest.raises(HttpError, match="^https://localhost: the proxy made no tunnel: HTTP/1.1 407 ") as caught:
             toolreg._request("GET", "https://localhost/secret")
-        assert "secret" not in str(caught.value)
+        assert "secret" not in str(caught.value) and caught.value.status == 407
 
 
 def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxies):

@@ -5713,8 +5713,10 @@ class _Wire(io.RawIOBase):
         if tunnel is not None:
             self.send(f"CONNECT {target.address}", {"host": target.address, **tunnel})
             first, *_ = *iter(lambda: self.readline(65_536).strip(), b""), b""      # and no byte of the server's
-            if not re.match(rb"HTTP/1\.[01] 2", first):
-                raise HttpError(f"{target.origin}: the proxy made no tunnel: {first[:80].decode('ascii', 'replace')}")
+            status = re.match(rb"HTTP/1\.[01] (\d{3})", first)
+            if not status or status[1][:1] != b"2":
+                raise HttpError(f"{target.origin}: the proxy made no tunnel: {first[:80].decode('ascii', 'replace')}",
+                                int(status[1]) if status else None)
         context = _tls_context(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
         self.socket.settimeout(_seconds_to(self.deadline))
         self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
