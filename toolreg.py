@@ -366,15 +366,19 @@ def _only(kinds: Iterable[type], check: _Check) -> _Table:
     return {**_ANYTHING, **dict.fromkeys(kinds, check)}
 
 
+def _both(first: _Check, second: _Check) -> _Check:
+    return lambda value: first(value) and second(value)
+
+
 def _merged(tables: Sequence[_Table], one_is_enough: bool = False) -> _Table:
     """Join tables so that all of them have to be passed, or one of them."""
     def check_of(checks: list[_Check]) -> _Check:
         def check(value: Any) -> bool:
             for each in checks:
-                if each(value) is one_is_enough:
-                    return one_is_enough
-            return not one_is_enough
-        return checks[0] if len(checks) == 1 else check
+                if each(value):
+                    return True
+            return False
+        return check if one_is_enough and checks[1:] else functools.reduce(_both, checks)
 
     if len(tables) == 1:
         return tables[0]
@@ -608,23 +612,34 @@ def _required(names: list[str], node: _Node) -> _Rule:
 
 # This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    required, more = node.arguments.get("required", ()), node.arguments.get("additionalProperties")
+    required, more = subs.keys() & node.arguments.get("required", ()), node.arguments.get("additionalProperties")
     node.closed = closed = more is not None and more.schema is False and not node.arguments.get("patternProperties")
-    plan = [(name, *sub.row, name in required) for name, sub in subs.items()]
+    there, maybe = ([(name, *sub.row) for name, sub in subs.items() if (name in required) is needed]
+                    for needed in (True, False))
+    least = len(there)
 
     def check(value: dict[str, Any]) -> bool:
-        known = 0
-        for name, kind, test, fits, is_required in plan:
-            if name in value:
-                known += 1
+        try:
+            for name, kind, test, fits in there:
                 part = value[name]
                 if type(part) is not kind:
                     if not fits(part):
                         return False
                 elif test is not None and not test(part):
                     return False
-            elif is_required:
-                return False
+        except KeyError:
+            return False
+        known = least
+        if len(value) > known:
+            for name, kind, test, fits in maybe:
+                if name in value:
+                    known += 1
+                    part = value[name]
+                    if type(part) is not kind:
+                        if not fits(part):
+                            return False
+                    elif test is not None and not test(part):
+                        return False
         return not closed or known == len(value)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
@@ -827,8 +842,10 @@ class _Node:
                 rule.keyword = keyword
                 self.rules.append(rule)
         self.table = {} if self.schema is False else _merged([rule.table for rule in self.rules])
-        kind, self.fits = next(iter(self.table), None), _check_of(self.table)
-        self.row = kind, self.table[kind] if kind else None, self.fits
+        kind, anyhow = next(iter(self.table), None), _check_of(self.table)
+        test = self.table[kind] if kind else None
+        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
+        self.row = kind, test, self.fits
         self.weight = 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
@@ -1461,9 +1478,10 @@ def _type_parameters(owner: Any) -> dict[str, Any]:
 
 def _hints_of(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class."""
-    if any(map(_type_parameters, getattr(thing, "__mro__", (thing,)))):     # get_type_hints does not know all of these
-        return _FIND_HINTS[-1](thing)
     try:
+        for owner in getattr(thing, "__mro__", (thing,)):       # get_type_hints does not know all of these parameters
+            if str in map(type, getattr(owner, "__annotations__", {}).values()) and _type_parameters(owner):
+                raise NameError
         read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
         return dict(read(thing, include_extras=True))
     except Exception:
@@ -1655,8 +1673,10 @@ class _Builder:
             if default is _REQUIRED:
                 required.append(each.name)
             elif default is not _SOME_DEFAULT:
-                with contextlib.suppress(Exception):        # what has no JSON form is the function's own affair
+                try:
                     self.defaults.append((schema, _json_form(default, strict=True)))
+                except Exception:
+                    pass                            # on purpose: such a default is the function's own affair
             readers[each.name] = form.read
             hashable = hashable and form.hashable
         self.place = place
@@ -1867,6 +1887,8 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
         build.problems.append(f"{error} (write a function around it)")
         return takes
     hints = _hints_of(holder)
+    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # as singledispatch does
+    by_place = next(iter(parameters.values()), None) if dispatches else None
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints.get(name, parameter.annotation)
@@ -1878,7 +1900,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
             takes.rest += [] if unpacked else [annotation]
             takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY:
+            if kind is parameter.POSITIONAL_ONLY or parameter is by_place:
                 takes.positional.append(parameter)
             if any(note is _INJECTED or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
@@ -3511,7 +3533,7 @@ async def _aexecute_one(self: ToolRegistry, call: ToolCall, executor: Any) -> To
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
             texts = _REFUSED
-        args, kwargs = tool._bound(arguments, self.inject, call.id)
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
@@ -3531,27 +3553,32 @@ async def _aexecute_one(self: ToolRegistry, call: ToolCall, executor: Any) -> To
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
-    import asyncio
     results: list[Any] = [None] * len(calls)
-    executor, at_most = self.executor if executor is None else executor, workers or self.max_workers
-    tasks: list[Any] = []
-
-    async def answer(place: int, call: ToolCall, gate: Any) -> None:
-        async with gate:
-            results[place] = await _aexecute_one(self, call, executor)
+    executor = self.executor if executor is None else executor
     try:
         if len(calls) == 1 and _TASKS_TELL:
             results[0] = await _in_context(contextvars.copy_context(), _aexecute_one(self, calls[0], executor))
         else:
-            here, beside = asyncio.Semaphore(1), asyncio.Semaphore(at_most)
-            for place, call in enumerate(calls):
-                gate = here if _stays(self, call, at_most) else beside
-                tasks.append(asyncio.ensure_future(answer(place, call, gate)))
-            await asyncio.gather(*tasks)
+            await _aexecute_at_once(self, calls, workers or self.max_workers, executor, results)
     except BaseException as error:
-        await _cancel(tasks)
         raise _carrying(error, results=results)  # noqa: B904 (mostly the same)
     return results
+
+
+async def _aexecute_at_once(self: ToolRegistry, calls: list[ToolCall], workers: int, executor: Any,
+                            results: list[Any]) -> None:
+    import asyncio
+    here, beside = asyncio.Semaphore(1), asyncio.Semaphore(workers)
+
+    async def answer(place: int, call: ToolCall) -> None:
+        async with here if _stays(self, call, workers) else beside:
+            results[place] = await _aexecute_one(self, call, executor)
+    tasks = [asyncio.ensure_future(answer(*job)) for job in enumerate(calls)]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        await _cancel(tasks)
+        raise
 
 
 async def _cancel(tasks: list[Any]) -> None:

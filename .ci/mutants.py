@@ -107,7 +107,7 @@ MUTANTS = [
     (11, "if is_needed and name not in registry.inject and", "if False and"),
     ("resume", "key=lambda part: not run.api.answers(part))", "key=lambda part: 0)"),
     # chapters
-    ("async", "        async with gate:\n", "        if True:\n"),
+    ("async", "async with here if _stays(self, call, workers) else beside:", "if True:"),
     ("async", "            if is_last:\n                return", "            if is_last:\n                break"),
     ("types", '("-", -value) if value.days < 0 else ("", value)', '("", value)'),
     ("mcp", "    if is_structured and not _is_said(structured, texts):", "    if is_structured and not texts:"),
