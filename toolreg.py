@@ -95,7 +95,7 @@ _CHAPTERS: dict[str, str] = {
     "resume": "resume",
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "extract": "extract", "strict": "strict strict=True", "roots": "branches-at-the-root",
-    "spellings": "other-calls sdk-object",
+    "spellings": "other-calls sdk-object translation",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
     "streams": "collect_stream acollect_stream", "importers": "ToolList", "classes": "class_tools register_from_class",
@@ -2095,7 +2095,7 @@ class _Format(types.SimpleNamespace):
     answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
         lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
     no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)   # why there is none
-    translated: Callable[..., list[Any]] = staticmethod(lambda message, messages, parts: messages)
+    kept: Callable[[Any, list[Any], Any], list[Any]] = staticmethod(lambda message, translated, parts: translated)
 
     @staticmethod
     def names(names: list[str]) -> Any:
@@ -2264,14 +2264,6 @@ def _is_made_up(call_id: str) -> bool:
 
 
 # --- calls in
-# reasons for an end: after being cut short a call without arguments may have had some; what was taken back never runs
-_CUT_SHORT = frozenset("length model_length max_tokens max_output_tokens model_context_window_exceeded "
-                       "incomplete".split())
-_TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
-                        "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
-_PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
-_REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
-_UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
                "of a stream, collect_stream makes one)")
 
@@ -2284,20 +2276,18 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
     return _read_calls(response, api_format)[1]
 
 
-def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall], Any, set[str]]:
-    """Give (the format to answer in, the calls, the message that holds them, why it ended)."""
+def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall], Any, bool]:
+    """Give (the format to answer in, the calls, the message that holds them, whether it goes on when asked again)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    calls = _chat_calls(response)
+    message = response[0] if type(response) is list and len(response) == 1 and _at(response[0], "role") else response
+    calls = _chat_calls(message)
     if calls is not None:                   # most often
-        return api_format or "openai-chat", calls, response, set()
-    message, reasons = _message_in(_on_the_wire(response))
-    spelled, calls = "openai-chat", _chat_calls(message)
-    if calls is None:
-        spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
-    if unfit := reasons & _TAKEN_BACK or reasons & _CUT_SHORT:
-        calls = [replace(call, arguments=_CUT) if unfit & _TAKEN_BACK or not call.arguments else call for call in calls]
-    return api_format or spelled, calls, message, reasons
+        return api_format or "openai-chat", calls, message, False
+    response = _on_the_wire(response)
+    read = _by_chapter("other-calls", "what is no message of chat completions")
+    spelled, calls, message, goes_on = read(response, api_format)
+    return api_format or spelled, calls, message, goes_on
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -2350,30 +2340,8 @@ def _encodable(value: Any) -> Any:
         return value                        # something in it is no JSON
 
 
-def _message_in(response: Any) -> tuple[Any, set[str]]:
-    """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
-    reasons = []
-    for key in ("choices", "candidates", "output", "message", "content"):
-        if isinstance(response, list) and len(response) == 1:
-            response = response[0]
-        reasons += [_at(response, name) for name in _REASONS] + [_at(_at(response, "incomplete_details"), "reason")]
-        inner = _at(response, key)
-        if isinstance(inner, list) and key in ("choices", "candidates", "output"):
-            response = inner if key == "output" else inner[:1]      # one of several answers is enough
-        elif not isinstance(inner, (list, str, type(None))):
-            response = inner
-    return response, {str(reason).lower() for reason in reasons if reason}
-
-
 def _at(thing: Any, key: str) -> Any:
     return thing.get(key) if isinstance(thing, dict) else None
-
-
-def _text_in(message: Any) -> str:
-    content = _at(message, "content")
-    parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else _at(part, "text") for part in parts]
-    return "".join(text for text in texts if isinstance(text, str))
 
 
 # --- turns: what a model answered, for the history
@@ -2383,9 +2351,9 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     if (why := api.no_answer(answer)) is not None:
         raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
-        spelled, calls, message, reasons = _read_calls(answer)
+        spelled, calls, message, goes_on = _read_calls(answer)
         if message == [] or _at(message, "role") not in (None, "assistant", "model"):
-            raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
+            raise TypeError("no assistant message")
     except TypeError as error:
         raise TypeError(_MODEL_GAVE.format(_shown(answer))) from error
     used: set[str] = set()
@@ -2398,12 +2366,11 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
         left = iter(calls)
         messages = api.message(message, parts if isinstance(parts, str) else [
             api.again(part, next(left)) if api.is_call(part) else part for part in parts])
-    else:                                   # translated
-        said = {"content": _text_in(message)} if calls or not isinstance(message, dict) else message
-        kept = [api.call(replace(call, arguments=_object(call, kept=True))) for call in calls]
-        messages = _APIS[spelled].translated(
-            message, api.message(said, [*api.said(_text_in(message)), *kept]), api.parts)
-    return messages, calls, not calls and _PAUSED not in reasons
+    elif not calls and api_format == "openai-chat" and isinstance(message, dict):
+        messages = api.message(message, [])
+    else:
+        messages = _by_chapter("translation", "a turn of another API")(spelled, message, calls, api)
+    return messages, calls, not (calls or goes_on)
 
 
 # ---------------------------------------------------------------------------
@@ -3247,7 +3214,7 @@ class _Run:
     def waiting(self) -> tuple[list[ToolCall], Callable[..., Any]]:
         """Give (the calls at the end of the history that have no result yet, what appends their results)."""
         if "resume" not in _CHAPTERS_DO:
-            read = _caught(_read_calls, self.history[-1:], self.api_format).value
+            read = _caught(lambda: _read_calls(self.history[-1], self.api_format)).value
             if not read or not read[1]:
                 return [], self.append_results
         resumed: Any = _by_chapter("resume", "a history that ends in calls", ToolRegError)(self)
@@ -4765,16 +4732,50 @@ _SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
     ("openai-chat", "custom", ("custom",), ("input",)),                         # offered by nobody here: it is answered
     ("openai-chat", "", ("function", None), ("args", "arguments")),
 ]
+# reasons for an end: after being cut short a call without arguments may have had some; what was taken back never runs
+_CUT_SHORT = frozenset("length model_length max_tokens max_output_tokens model_context_window_exceeded "
+                       "incomplete".split())
+_TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
+                        "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
+_PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
+_REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 # (a call's `type`, what is wrong with it, where): what nobody here answers must be refused, never skipped
 _WAITING: list[tuple[str, str, Callable[[dict[str, Any]], bool]]] = [
     ("tool-call", "a call of the AI SDK (toolCallId, toolName), which is not read", bool)]
+_UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _ARGUMENTS_KEYS, _INCOMPLETE = ("arguments", "args", "input"), ("in_progress", "incomplete")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 
 
-def _other_calls(message: Any, api_format: str | None) -> tuple[str, list[ToolCall]]:
-    """Read (the format to answer in, the calls) in a message, or a list; TypeError for what waits, but is not read."""
+def _other_calls(response: Any, api_format: str | None) -> tuple[str, list[ToolCall], Any, bool]:
+    """Read what _read_calls gives in any response, message or list; TypeError for what waits, but is not read."""
+    message, reasons = _message_in(response)
+    spelled, calls = "openai-chat", _chat_calls(message)
+    if calls is None:
+        spelled, calls = _calls_in(message, api_format)
+    if unfit := reasons & _TAKEN_BACK or reasons & _CUT_SHORT:
+        calls = [replace(call, arguments=_CUT) if unfit & _TAKEN_BACK or not call.arguments else call for call in calls]
+    return spelled, calls, message, _PAUSED in reasons
+
+
+def _message_in(response: Any) -> tuple[Any, set[str]]:
+    """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
+    reasons = []
+    for key in ("choices", "candidates", "output", "message", "content"):
+        if isinstance(response, list) and len(response) == 1:
+            response = response[0]
+        reasons += [_at(response, name) for name in _REASONS] + [_at(_at(response, "incomplete_details"), "reason")]
+        inner = _at(response, key)
+        if isinstance(inner, list) and key in ("choices", "candidates", "output"):
+            response = inner if key == "output" else inner[:1]      # one of several answers is enough
+        elif not isinstance(inner, (list, str, type(None))):
+            response = inner
+    return response, {str(reason).lower() for reason in reasons if reason}
+
+
+def _calls_in(message: Any, api_format: str | None) -> tuple[str, list[ToolCall]]:
+    """Read (the format to answer in, the calls) in a message, or a list."""
     of_message = isinstance(message, dict) and not message.keys().isdisjoint(_OF_MESSAGES)
     called = entries = _list_at(message, "tool_calls")
     if not called and of_message:
@@ -4871,6 +4872,21 @@ def _has_additions(thing: Any) -> bool:
 
 
 # --- turns of other APIs
+def _text_in(message: Any) -> str:
+    content = _at(message, "content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else _at(part, "text") for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _translation(spelled: str, message: Any, calls: list[ToolCall], api: _Format) -> list[dict[str, Any]]:
+    """Give the messages in which an API says what a message in another spelling does."""
+    text = _text_in(message)
+    said = {"content": text} if calls or not isinstance(message, dict) else message
+    kept = [api.call(replace(call, arguments=_object(call, kept=True))) for call in calls]
+    return _APIS[spelled].kept(message, api.message(said, [*api.said(text), *kept]), api.parts)
+
+
 def _content(result: ToolResult, text: Callable[[str], list[Any]], media: dict[str, Callable[[str, str], Any]]) -> Any:
     """Spell a result as text, or with what `media` spells (of type and base64) as parts."""
     parts = [media[each.media_type](each.media_type, to_json(each.data))
@@ -4898,7 +4914,7 @@ def _is_blank(part: Any) -> bool:
     return said == ["text"] and not str(part["text"]).strip()
 
 
-_CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
+_CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened, "translation": _translation})
 
 
 # ---------------------------------------------------------------------------
@@ -5096,7 +5112,7 @@ API_FORMATS += ("ollama",)
 
 # ---------------------------------------------------------------------------
 # streams: chunks to a message
-#    uses 1 7 8
+#    uses 1 7 8 spellings
 # ---------------------------------------------------------------------------
 # the reasons for an end that say that all came which was meant
 _WHOLE_ENDS = frozenset("stop tool_calls function_call end_turn tool_use stop_sequence".split())
@@ -5606,7 +5622,7 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
 
 
 _APIS["langchain"] = _Format(**vars(_APIS["openai-chat"]) | {
-    "again": None, "results": _langchain_results, "translated": _with_thoughts})
+    "again": None, "results": _langchain_results, "kept": _with_thoughts})
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
@@ -7510,7 +7526,7 @@ __all__ += ["serve_mcp"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
-#    uses 1 3 7 8 10 streams network
+#    uses 1 3 7 8 10 spellings streams network
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for

@@ -67,7 +67,7 @@ MUTANTS = [
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     (8, "        _check_copy(result)\n", "        pass\n"),
     (8, "            if not isinstance(arguments, str): ", "            if False: "),
-    (8, "unfit & _TAKEN_BACK or not call.arguments", "not call.arguments"),
+    ("spellings", "unfit & _TAKEN_BACK or not call.arguments", "not call.arguments"),
     ("streams", 'function.get("arguments") in ("{}", arguments)', 'function.get("arguments") == "{}"'),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
@@ -99,7 +99,7 @@ MUTANTS = [
     (11, "for _ in range(run.max_turns):", "for _ in range(run.max_turns + 1):"),
     (11, 'self.ask_for("auto")', "pass"),
     (11, "if self.names is None or call.name in self.names]", "]"),
-    (8, "not calls and _PAUSED not in", "not calls or _PAUSED in"),
+    (8, "not (calls or goes_on)", "not (calls and goes_on)"),
     (11, "messages=list(run.history))", "messages=[])"),
     ("extract", "        run.ask_for(choice) ", "        choice = choice "),
     ("resume", "waiting = [call for call in waiting if call is not first]", "pass"),
