@@ -1918,6 +1918,8 @@ SPHINX = """Do.
      "Do.", {"city": "城市名", "x": "The x.", "y": "The y.", "z": "The z."}),
     ("Do.\n\nArgs:\n    mode: One of:\n    - fast: quick\n    last: It.\n", "Do.",
      {"mode": "One of:\n- fast: quick", "last": "It."}),
+    ("Do.\n\nArgs:\n    - x: The x.\n    - `y` (int): The y:\n      - 1: one\n", "Do.", {"x": "The x.", "y": "The y:\n- 1: one"}),
+    ("Do.\n\nParameters:\n- x: The x.\n* **y**: The y.\n\nReturns:\n- it", "Do.", {"x": "The x.", "y": "The y."}),
     ("Do.\n\nArgs:\n    The name of it.\n\n    x: The x.\n", "Do.\n\nArgs:\nThe name of it.", {"x": "The x."}),
     # a docstring that begins with its section
     ("Args:\n        x: The\n            x.\n        y: The y.\n    ", "", {"x": "The x.", "y": "The y."}),

@@ -1793,7 +1793,7 @@ _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 _LISTS = {sort + noun for sort in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
 _OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
            "see also", "references", "todo")
-_SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
+_SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n[-*• ].*|\n(?=\n))*)"     # indented, or listed
 _GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n(?= ))*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"   # name (type): text
 _GOOGLE_ENTRY = rf"\n{_GOOGLE_NAME}(.*(?:\n(?!{_GOOGLE_NAME.replace('(', '(?:', 1)}).*)*)"
 _NUMPY_ENTRY = r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)"
@@ -1822,6 +1822,7 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
             entries = f"\n{inspect.cleandoc(block)}\n" if lists_parameters else ""
+            entries = re.sub(r"\n[-*•] ", "\n", entries) if re.match(r"\n[-*•] ", entries) else entries
             unread, *parts = _compiled(_GOOGLE_ENTRY).split(entries)        # then name, text and what follows of each
             texts.update(zip(parts[::3], parts[1::3]))
             description += f"\n{heading}:{unread}\n{rest}" if unread.strip() else f"\n{rest}"
