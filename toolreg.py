@@ -1793,7 +1793,7 @@ _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 _LISTS = {sort + noun for sort in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
 _OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
            "see also", "references", "todo")
-_SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n[-*• ].*|\n(?=\n))*)"     # indented, or listed
+_SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n[-*• ].*|\n(?=\n))*)"  # indented, or listed
 _GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n(?= ))*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"   # name (type): text
 _GOOGLE_ENTRY = rf"\n{_GOOGLE_NAME}(.*(?:\n(?!{_GOOGLE_NAME.replace('(', '(?:', 1)}).*)*)"
 _NUMPY_ENTRY = r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)"
