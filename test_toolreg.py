@@ -2532,6 +2532,7 @@ KEPT_TURNS = {                              # what a model answers -> how it sta
         ({"role": "assistant", "content": None, "tool_calls": [], "refusal": "No."},      # as servers refuse it
          {"role": "assistant", "content": "", "refusal": "No."}),
         ({"role": "assistant", "content": None, "audio": None}, {"role": "assistant", "content": ""}),
+        ({"role": None, "content": "Hello."}, {"role": "assistant", "content": "Hello."}),
     ],
 }
 
@@ -3949,6 +3950,14 @@ def test_what_is_unanswered_runs_first_and_what_was_answered_never_again(api_for
     assert history == [user, *build_assistant_messages(calls, api_format=api_format),
                        *build_tool_result_messages(whole, api_format=api_format), said]
     assert all(new[-1] == said for new in loops(lambda: lambda **_: said, stored, registry, api_format=api_format))
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("parts", [[None], ["hm", [1]], {"text": 5}])
+def test_a_history_with_nonsense_in_it_is_for_the_model_to_take(api_format, parts):
+    messages = [{"role": "user", "content": parts, "parts": parts}]
+    said = SAID.get(api_format, {"role": "assistant", "content": "done"})
+    assert run_agent(lambda **_: said, messages, ToolRegistry(), api_format=api_format) == [*messages, said]
 
 
 def test_a_program_may_stop_before_the_calls_run_and_refuse_or_go_on_later():
@@ -5958,7 +5967,8 @@ MESSAGES_AS["openai-responses"] = (
      {"type": "function_call_output", "call_id": "b", "output": "bad"}])
 KEPT_TURNS["openai-responses"] = [
     ([{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}, RESPONSES_CALL], ...),
-    (RESPONSES, RESPONSES["output"])]
+    (RESPONSES, RESPONSES["output"]),
+    ({"role": "assistant", "content": "", "function_call": 1}, ...)]     # nothing that could be called
 
 
 @pytest.mark.parametrize("status, expected", [("incomplete", "{"), ("in_progress", "{"), ("completed", {})])

@@ -2128,6 +2128,7 @@ class _Format(types.SimpleNamespace):
     def message(said: Any, parts: Any) -> list[dict[str, Any]]:
         """Give what was said as it came, with these parts, but for what no server takes back."""
         message = {"role": "assistant", **said, "tool_calls": parts}
+        message["role"] = message["role"] or "assistant"
         if not parts:
             message["content"] = said.get("content") or ""      # some servers fail on null
         return [{key: value for key, value in message.items() if key == "content" or value not in (None, [])}]
@@ -2366,7 +2367,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     if parts and (not calls or _APIS[spelled].again is api.again):
         left = iter(calls)
         messages = api.message(message, parts if isinstance(parts, str) else [
-            api.again(part, next(left)) if api.is_call(part) else part for part in parts])
+            api.again(part, next(left)) if calls and api.is_call(part) else part for part in parts])
     elif not calls and api_format == "openai-chat" and isinstance(message, dict):
         messages = api.message(message, [])
     else:
@@ -4948,7 +4949,7 @@ _APIS["openai-responses"] = _Format(
          "output": _content(result, lambda text: [{"type": "input_text", "text": text}], _RESPONSES_MEDIA)}
         for result in results],
     pictures=lambda results: [],
-    answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
+    answers=lambda item: _at(item, "type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", "", ("function_call",), ("arguments",)))
 _WAITING.extend([
@@ -5013,7 +5014,7 @@ _APIS["anthropic"] = _Format(
          "content": _content(result, _APIS["anthropic"].said, _ANTHROPIC_MEDIA),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     pictures=lambda results: [],
-    answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
+    answers=lambda block: _at(block, "type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", "", ("tool_use",), ("input",)))
 API_FORMATS += ("anthropic",)
 
@@ -5069,7 +5070,7 @@ _APIS["gemini"] = _Format(
     is_call=_call_in, again=_again_as("gemini"), said=lambda text: [{"text": text}],
     message=_message_of("model", "parts"), pictures=lambda results: [],
     results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
-    answers=lambda part: _at(part.get("functionResponse"), "id") or _at(part.get("functionResponse"), "name"),
+    answers=lambda part: _at(_at(part, "functionResponse"), "id") or _at(_at(part, "functionResponse"), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
     ("gemini", "functionCall", (None,), ("args",)),
