@@ -7637,6 +7637,10 @@ ITEM = {"type": "object", "required": ["id", "name"], "properties": {
     ("application/x-www-form-urlencoded", {"properties": {"o": {"type": "object"}}}, {"o": {"a": 1}},
      "o=%7B%22a%22%3A%201%7D"),
     ("application/x-www-form-urlencoded", {"type": "object"}, {"body": {"o": ["&"]}}, "o=%26"),
+    ("application/x-www-form-urlencoded", {"type": "string"}, {"body": "a=1&b=%26"}, "a=1&b=%26"),     # written already
+    ("multipart/form-data", {"anyOf": [{"type": "string"}, {"type": "object"}]}, {"body": "--x--"}, "--x--"),
+    ("application/json", True, {"body": [1]}, "[1]"),
+    ("text/plain", True, {"body": "t"}, "t"),
     ("text/plain", {"type": "string"}, {"body": "text\n"}, "text\n"),
     ("application/octet-stream", {}, {"body": "ü"}, "ü"),
     ("application/json", {"type": "string"}, {"body": "\ud800"}, '"\\ud800"'),

@@ -6455,7 +6455,7 @@ class _Body:
         content = api.follow(contents.get(media_type)) or {}
         self.api, self.kind, self.type = api, _kind_of(media_type), _WILD.get(media_type, media_type)
         self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
-        schema = content.get("schema", {})
+        schema = _part(content, "schema", dict)
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
             schema = {"type": "string", **{word: each for word, each in (api.follow(schema) or {}).items()
                                            if word in ("description", "contentEncoding", "enum", "format")}}
@@ -6480,7 +6480,9 @@ class _Body:
         """Give (the body or None, its content type)."""
         if not given and (not self.needed or not self.places):
             return None, ""
-        body, media_type = _BODIES[self.kind][1](self, given.get("body") if self.is_whole else given)
+        value = given.get("body") if self.is_whole else given
+        is_text = self.kind in ("form", "parts") and not isinstance(value, dict)        # written as such already
+        body, media_type = _BODIES["raw" if is_text else self.kind][1](self, value)
         return body, media_type or self.type
 
     def multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
