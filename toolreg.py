@@ -2127,8 +2127,7 @@ class _Format(types.SimpleNamespace):
     @staticmethod
     def message(said: Any, parts: Any) -> list[dict[str, Any]]:
         """Give what was said as it came, with these parts, but for what no server takes back."""
-        message = {"role": "assistant", **said, "tool_calls": parts}
-        message["role"] = message["role"] or "assistant"
+        message = {"role": "", **said, "tool_calls": parts} | {"role": said.get("role") or "assistant"}
         if not parts:
             message["content"] = said.get("content") or ""      # some servers fail on null
         return [{key: value for key, value in message.items() if key == "content" or value not in (None, [])}]
