@@ -3101,7 +3101,7 @@ _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 _MAY_RUN: dict[str, list[str] | None] = {"auto": None, "required": None, "any": None, "none": []}   # None: any tool
 
-Messages = typing.Union[str, "list[dict[str, Any]]"]
+Messages = str | list[dict[str, Any]]
 Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
 
 
@@ -8040,7 +8040,7 @@ pre {{ margin: 0; white-space: pre-wrap }} summary {{ font-size: .85rem }} img {
 </style></head><body><h1>A conversation with tools</h1>
 {}
 </body></html>"""
-_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")     # SVG could do more
+_PAINTED = r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z"      # SVG could do more
 
 
 def _page(said: _Said) -> str:
@@ -8053,7 +8053,7 @@ def _page(said: _Said) -> str:
         if "".join(spread.split()) == "".join(text.split()):        # JSON, where nothing but white space changes by it
             text = spread
         head, safe = (html.escape(_seen(each, len(each))) for each in (head, text))
-        is_picture = kind == "image" and _PAINTED.match(text)       # any other stays an address
+        is_picture = kind == "image" and re.match(_PAINTED, text)       # any other stays an address
         body = f'<img src="{safe}" alt="an image">' if is_picture else f"<pre>\n{safe}</pre>"
         folded.append(f'<details class="{kind}" open><summary>{head}</summary>{body}</details>')
     return _PAGE.format("\n".join(folded))
@@ -8197,9 +8197,9 @@ def _lesson_6(scripted_model: Any, trace: Any) -> None:
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
 # of vendor: a chapter (its name, its title, what it uses), and the line above what is not to be edited (its hash)
-_CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
-                      r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
-_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: ([0-9a-f]{64})\n", re.MULTILINE)
+_CHAPTER = (r"(?m)^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
+            r"(?=^# -{20,}\n# [a-z]+: |^if __name__)")
+_SEAL = "(?m)^# do not edit what is below, make it anew; its sha256: ([0-9a-f]{64})\n"
 _PROVIDERS = {              # (the address of its own API, what that speaks, what any other address speaks)
     "OPENAI": ("https://api.openai.com/v1", "openai-responses", "openai-chat"),
     "ANTHROPIC": ("https://api.anthropic.com", "anthropic", "anthropic"),
@@ -8340,11 +8340,11 @@ class _Command(types.SimpleNamespace):
         import textwrap
         from hashlib import sha256
         source = inspect.getsource(sys.modules[__name__])
-        *_, body = _SEAL.split(source)          # of a copy: without its first lines
-        chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
+        *_, body = re.split(_SEAL, source)          # of a copy: without its first lines
+        chapters = {found[1]: found for found in re.finditer(_CHAPTER, body)}
         uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
         if self.listed:
-            print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
+            print(f"{'core':<10} {re.sub(_CHAPTER, '', body).count(chr(10)):>5}  what all of them use")
             for name, found in chapters.items():
                 needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
                 print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
@@ -8358,7 +8358,7 @@ class _Command(types.SimpleNamespace):
                 f"# do not edit what is below, make it anew; its sha256: {sha256(body.encode()).hexdigest()}\n{body}")
         if self.output and os.path.exists(self.output) and not self.force:
             with open(self.output, encoding="utf-8", errors="replace") as file:
-                *_, promised, old = "", *_SEAL.split(file.read())
+                *_, promised, old = "", *re.split(_SEAL, file.read())
             if promised != sha256(old.encode()).hexdigest():
                 raise ToolRegError(f"vendor: {self.output}: is not as vendor made it (--force overwrites it)")
         os.makedirs(os.path.dirname(self.output or "") or ".", exist_ok=True)
@@ -8388,7 +8388,7 @@ def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]
 def _with_chapters(text: str, kept: Sequence[str]) -> str:
     """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
     import ast
-    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
+    text = re.sub(_CHAPTER, lambda chapter: chapter[0] if chapter[1] in kept else "", text)
     # a method that nothing mounts is not declared
     text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
     tree, lines = ast.parse(text), text.splitlines(keepends=True)
