@@ -717,6 +717,12 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
     if all(others):
         wanted = dict.fromkeys(each[0].message.rpartition(" is not ")[2] for each in others)
         return _ITSELF, value, f"{_shown(value)} is not {' or '.join(wanted)}", ()
+    told = [{fault.path: fault for fault in each if fault.keyword in ("const", "enum") and len(fault.path) == 1}
+            for each, other in zip(faults, others) if not other]
+    for path in told[0] if told[1:] and type(value) is dict else ():        # a tag that is none of theirs
+        if all(path in each for each in told):
+            tags = dict.fromkeys(each[path].message.rpartition(" is not ")[2].removeprefix("one of ") for each in told)
+            return path[0], value[path[0]], f"{_shown(value[path[0]])} is not one of {', '.join(tags)}", ()
     # another type is farthest away, then another constant (often a tag), then the number of faults
     best = min(range(len(subs)), key=lambda index: (bool(others[index]), sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
@@ -4419,12 +4425,15 @@ def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 
 def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
+    own = None                                      # the reference to a model that holds itself
+
     def adopt(part: Any) -> Any:
         """Refer to what the model defines as to a named type of ours; close objects where the model says nothing."""
         if not isinstance(part, dict):
             return part
         target = part.pop("$ref", None)
-        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
+        key = cls if target == own else (cls, target)
+        place = build.refer(key, target.rpartition("/")[2]) if target else {}
         place.update(part)
         place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
         if "properties" in place:
@@ -4432,11 +4441,14 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
         return place
 
     def make() -> _Form:
+        nonlocal own
         try:
             schema = cls.model_json_schema()
         except Exception as error:
             return build.refuse(cls, f"fields that have one: {_error_text(error)}")
-        for name, definition in schema.pop("$defs", {}).items():
+        definitions, own = schema.pop("$defs", {}), schema.get("$ref")
+        schema = definitions.pop(own.rpartition("/")[2]) if own else schema
+        for name, definition in definitions.items():
             build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
         build.foreign = True
         return _Form(_map_schema(schema, adopt),        # read as JSON: strict models read it, too
