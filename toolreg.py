@@ -31,7 +31,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
 resume, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
 spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
-openapi, find, mcp, serve, http, switch, trace, cli.
+dialect, openapi, find, mcp, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _CHAPTERS: dict[str, str] = {
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
     "streams": "collect_stream acollect_stream", "importers": "ToolList", "classes": "class_tools register_from_class",
     "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
+    "dialect": "", "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
     "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
@@ -5942,53 +5942,10 @@ __all__ += ["HttpError"]
 
 
 # ---------------------------------------------------------------------------
-# openapi: tools from OpenAPI descriptions
-#    uses 1 2 7 9 10 importers network
+# dialect: the schemas of OpenAPI descriptions, said in JSON Schema
+#    uses 1 2 9
 # ---------------------------------------------------------------------------
-_MEND = "Error: {}\nFix the arguments and call the tool again."
-_ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
-_NO_SERVER = "no server is named with its whole URL (write base_url=)"
-_METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
-_BODY = " body"                             # where a field of it goes; on purpose no parameter's `in`
-_Object = Mapping[str, Any]                 # as it stands in the document
-_Pairs = list[tuple[str, str]]              # names and encoded texts
-
-
-@contextlib.contextmanager
-def _reading() -> Iterator[None]:
-    """Read what others wrote: what a reader stumbles over is the document's fault."""
-    try:
-        yield
-    except ToolRegError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from error
-
-
-def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
-                  auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
-                  exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
-                  timeout: float | None = 30) -> ToolList:
-    """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
-
-    `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
-    request · `auth`: security scheme -> key, token or (user, password) · `include`, `exclude`: operationIds, tags,
-    methods, or paths with * · `resources`: URI -> document, for references to other documents, which are never fetched.
-    `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
-    """
-    import warnings
-    with _reading():
-        root, uri = _openapi_document(spec, timeout)
-        root = _with_resources(root, uri, resources) if resources else root
-        schemas = _Schemas(root)
-        client = _Client(schemas, uri, base_url, headers or {}, auth or {}, timeout)
-        operations = _operations(schemas, client, include, exclude)
-    tools = _make_tools("OpenAPI", operations)
-    unsent = client.credentials.keys() - client.sent
-    if unsent:
-        warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
-                      ToolRegWarning, stacklevel=2)
-    return tools
+_Object = Mapping[str, Any]                 # as it stands in a description
 
 
 def _part(node: Any, word: str, kind: type[Any]) -> Any:
@@ -5997,77 +5954,7 @@ def _part(node: Any, word: str, kind: type[Any]) -> Any:
     return found if isinstance(found, kind) else kind()
 
 
-# --- the document
-def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
-    """Give (the description as OpenAPI 3 has it, the URL that it came from)."""
-    document, uri = spec, ""
-    if isinstance(spec, str) and spec.startswith(("http://", "https://")):
-        response = _request("GET", spec, timeout=timeout)
-        if response.status != 200:
-            raise response.error()
-        document, uri = response.text_of(response.read()), response.target.origin + response.target.path
-    elif not isinstance(spec, Mapping) and not (isinstance(spec, str) and re.match(r"\s*\{|.*\n", spec)):
-        with open(os.fspath(spec), encoding="utf-8-sig") as file:
-            document = file.read()
-    try:
-        said = document if isinstance(document, Mapping) else _read_json(document)
-    except ValueError as fault:
-        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
-                                  "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
-    said = said if isinstance(said, Mapping) else {}
-    version = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
-    if not re.match(r'Swagger 2\.|"?3\.[012](?![0-9])', version):
-        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {version})")
-    if "swagger" in said:                   # said as OpenAPI 3; definitions stay where references to them lead
-        schemes, path = _part(said, "schemes", list), said.get("basePath") or "/"
-        scheme = "http" if "http" in schemes and "https" not in schemes else "https"
-        said = {**said, "servers": [{"url": f"{scheme}://{said['host']}{path}" if said.get("host") else path}],
-                "components": {"schemas": said.get("definitions"), "securitySchemes": said.get("securityDefinitions")}}
-    return said, uri
-
-
-def _with_resources(root: _Object, uri: str, resources: Mapping[str, Any]) -> _Object:
-    """Bring other documents into a description, and the references to them."""
-    from urllib.parse import urljoin
-    places = {urljoin(uri, name): f"#/x-resources/{number}" for number, name in enumerate(resources)} | {uri: "#"}
-
-    def moved(node: Any, base: str) -> Any:
-        if isinstance(node, (list, tuple)):
-            return [moved(each, base) for each in node]
-        if not isinstance(node, Mapping):
-            return node
-        new = {key: moved(value, base) for key, value in node.items()}
-        if isinstance(new.get("$ref"), str):
-            document, _, pointer = urljoin(base, new["$ref"]).partition("#")
-            new["$ref"] = places[document] + pointer if document in places else new["$ref"]
-        return new
-    return {**moved(root, uri), "x-resources": [moved(other, urljoin(uri, name)) for name, other in resources.items()]}
-
-
-_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}        # Swagger's words
-
-
-def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], Any]:
-    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body) of OpenAPI 3."""
-    given: list[_Object] = [{
-        "schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
-        "style": _COLLECTIONS.get(each.get("collectionFormat", "")), "explode": each.get("collectionFormat") == "multi"}
-        for each in parameters]
-    body = next((each for each in given if each["in"] == "body"), None)
-    fields = {each["name"]: each for each in given if each["in"] == "formData"}
-    media_types = _part(node, "consumes", list) or _part(root, "consumes", list) or ["application/json"]
-    if fields:
-        has_file = any(each.get("type") == "file" for each in fields.values())
-        is_parts = has_file or {_kind_of(each) for each in media_types} & {"form", "parts"} == {"parts"}
-        media_types = ["multipart/form-data" if is_parts else "application/x-www-form-urlencoded"]
-        needed = [name for name in fields if fields[name].get("required") is True]
-        body = {"required": bool(needed), "encoding": fields, "schema": {
-            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}
-    others = [each for each in given if each["in"] not in ("body", "formData")]
-    return others, body and {**body, "content": dict.fromkeys(media_types, body)}
-
-
-# --- schemas: OpenAPI's, said in JSON Schema 2020-12
+# --- keywords
 @functools.lru_cache(maxsize=1024)
 def _can_be_said(pattern: Any) -> bool:
     try:
@@ -6076,7 +5963,7 @@ def _can_be_said(pattern: Any) -> bool:
         return False
 
 
-# keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
+# keyword -> whether its argument is one. What descriptions get wrong is left out, as is every other word: the server
 # checks too, and a tool helps a model more than none does
 _SAID: dict[str, Callable[[Any], bool]] = {each: _FORMS[form] for each, (form, _) in _KEYWORDS.items()
                                            if each not in ("$schema", "$defs", "definitions")}
@@ -6105,22 +5992,51 @@ def _modern(schema: _Object) -> dict[str, Any]:
     return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
+def _as_one(parts: list[_Object]) -> dict[str, Any]:
+    """Say as one what several schemas say together, the last of them without a word that another contradicts."""
+    properties, flat = dict[str, Any](), dict[str, Any]()
+    for name, each in [row for part in parts for row in _part(part, "properties", dict).items()]:
+        properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
+    for part in parts:
+        rest = {word: part[word] for word in part if word not in ("properties", "required", "readOnly")
+                and (part[word] is not False or part is parts[-1])}         # that another is closed is not its own word
+        clashes = any(flat.get(word, rest[word]) != rest[word] for word in rest.keys() & _KEYWORDS.keys())
+        flat |= {"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest
+    return {**flat, "properties": properties, "readOnly": any(part.get("readOnly") is True for part in parts),
+            "required": [name for part in parts for name in _part(part, "required", list)]}
+
+
 class _Schemas:
-    """Say the schemas of a description in JSON Schema; nothing is copied that nobody uses."""
+    """Say the schemas of a description as requests want them; nothing is copied that nobody uses."""
 
     def __init__(self, root: _Object) -> None:
         self.root, self.home = root, "#/definitions/" if "swagger" in root else "#/components/schemas/"
-        self._shared: dict[frozenset[str], dict[str, Any]] = {}         # names -> their $defs
-        self._definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
-        self._needed: dict[str, set[str]] = {}              # the same -> all names that are needed with it
-        self._references: dict[str, str] = {}               # the same -> what it stands for
-        self._inline: dict[str, Any] = {}                   # a reference of our own -> its schema
-        self._inside = ""                                   # the reference to the definition that is being said
+        self.definitions = functools.cache(self._definitions_of)        # tools that need the same share them
+        self._sources: dict[str, tuple[str, Any]] = {}      # a name in $defs -> (what leads to its schema, the schema)
+        self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (it said, the names in it)
+        self._inside = ""                                   # what leads to the definition that is being said
         self._flat: dict[int, tuple[Any, dict[str, Any]]] = {}          # the id of a schema -> (it, what it comes to)
 
+    def complete(self, schema: Any) -> tuple[Any, set[str]]:
+        """Give (a schema, said, the names of all definitions that it needs)."""
+        self._inside, waiting, needed, new = "", list[str](), set[str](), dict[str, tuple[Any, list[str]]]()
+        whole = self.said(schema, waiting)
+        for name in waiting:                # it grows meanwhile
+            if name not in needed and name not in self._definitions:
+                inner, (self._inside, source) = list[str](), self._sources[name]
+                new[name] = self.said(source, inner, self._inside), inner
+            waiting += () if name in needed else (new.get(name) or self._definitions[name])[1]
+            needed.add(name)
+        if new:                             # a way may lead back: that it ends is to be known now
+            Validator({"$defs": {**dict.fromkeys(needed, True), **{name: said for name, (said, _) in new.items()}}})
+        self._definitions |= new
+        return whole, needed
+
+    def _definitions_of(self, names: frozenset[str]) -> dict[str, Any]:
+        return {name: self._definitions[name][0] for name in sorted(names)}
+
+    # --- references
     def target(self, reference: str) -> Any:
-        if reference in self._inline:
-            return self._inline[reference]
         with contextlib.suppress(LookupError):
             if reference.startswith("#/"):  # all of a description is no schema
                 return _pointer(self.root, reference)
@@ -6135,6 +6051,17 @@ class _Schemas:
             node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
+    def _named(self, reference: str, used: list[str], schema: Any = None) -> dict[str, str]:
+        """Refer by a name in $defs to the schema given, or to what the reference leads to."""
+        name = _legal_name(reference.rpartition("/")[2])
+        if self._sources.get(name, [reference])[0] != reference:
+            name = name[:57] + _legal_name(reference, distinct=True)[-7:]       # with the checksum of the whole
+        if name not in self._sources:
+            self._sources[name] = reference, schema or self.target(reference)
+        used.append(name)
+        return {"$ref": f"#/$defs/{name}"}
+
+    # --- what a schema comes to
     def flat(self, schema: Any, around: frozenset[int] = frozenset()) -> Any:
         """Say as one what a schema refers to, what it has under allOf, and itself: open for what each of them adds."""
         inner = [self.target(schema["$ref"])] if _part(schema, "$ref", str) else []
@@ -6143,18 +6070,8 @@ class _Schemas:
             return {} if inner or not isinstance(schema, Mapping) else schema
         if id(schema) not in self._flat:
             own = {word: schema[word] for word in schema if word not in ("$ref", "allOf")}
-            flat, properties, required = dict[str, Any](), dict[str, Any](), list[Any]()
-            for part in [*(self.flat(each, around | {id(schema)}) for each in inner), own]:
-                for name, each in _part(part, "properties", dict).items():
-                    properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
-                required += _part(part, "required", list)
-                rest = {word: part[word] for word in part if word not in ("properties", "required")
-                        and (part[word] is not False or part is own)}       # that a part is closed is not ours
-                clashes = any(flat.get(word, rest[word]) != rest[word] for word in rest.keys() & _KEYWORDS.keys())
-                is_read_only = True in (flat.get("readOnly"), rest.get("readOnly"))
-                flat |= {**({"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest), "readOnly": is_read_only}
-            flat |= {"properties": properties, "required": required}
-            self._flat[id(schema)] = schema, flat
+            parts = [*(self.flat(each, around | {id(schema)}) for each in inner), own]
+            self._flat[id(schema)] = schema, _as_one(parts)
         return self._flat[id(schema)][1]
 
     def asked(self, schema: _Object) -> _Object:
@@ -6169,7 +6086,7 @@ class _Schemas:
         return {**schema, "properties": properties, "required": required}
 
     def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
-        """Say a schema as requests want it; `used` collects the names in $defs, `reference` leads to a definition."""
+        """Say a schema; `used` collects the names in $defs, `reference` leads to a definition."""
         if not isinstance(schema, Mapping):
             return schema is not False
         for word in schema.keys() & _UNSAID.keys():
@@ -6179,8 +6096,7 @@ class _Schemas:
         text = json.dumps(schema, default=str) if extends and not reference else ""
         if '"$ref"' in text:                # it may hold itself, which only a definition can say
             base = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[0]
-            self._inline[f"{text}/{base}_extended"] = schema
-            return self._named(f"{text}/{base}_extended", used)
+            return self._named(f"{text}/{base}_extended", used, schema)
         is_base = "discriminator" in schema
         schema = self.flat(schema) if extends else schema
         schema, kinds = self._kinds(self.asked(schema), reference if is_base else "", used)
@@ -6243,41 +6159,121 @@ class _Schemas:
         return {**said, "properties": {**said.get("properties", {}), teller: {"enum": values}},
                 "required": [*dict.fromkeys([*said.get("required", ()), teller])]}
 
-    # --- definitions
-    def _named(self, reference: str, used: list[str]) -> dict[str, str]:
-        self.target(reference)              # or it leads nowhere
-        name = _legal_name(reference.rpartition("/")[2])
-        if self._references.setdefault(name, reference) != reference:
-            name = name[:57] + _legal_name(reference, distinct=True)[-7:]       # with the checksum of the whole
-            self._references[name] = reference
-        used.append(name)
-        return {"$ref": f"#/$defs/{name}"}
 
-    def complete(self, schema: Any) -> tuple[Any, set[str]]:
-        """Give (a schema, said, the names of all definitions that it needs)."""
-        self._inside, names = "", list[str]()
-        said = self.said(schema, names)
-        return said, set[str]().union(*map(self._needed_with, names))
+# ---------------------------------------------------------------------------
+# openapi: tools from OpenAPI descriptions
+#    uses 1 2 7 9 10 importers network dialect
+# ---------------------------------------------------------------------------
+_MEND = "Error: {}\nFix the arguments and call the tool again."
+_ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
+_NO_SERVER = "no server is named with its whole URL (write base_url=)"
+_METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
+_BODY = " body"                             # where a field of it goes; on purpose no parameter's `in`
+_Pairs = list[tuple[str, str]]              # names and encoded texts
 
-    def _needed_with(self, name: str) -> set[str]:
-        """Give the names of all definitions that one needs, itself too."""
-        waiting, needed, new = [name], set[str](), dict[str, tuple[Any, list[str]]]()
-        for each in waiting if name not in self._needed else ():        # it grows meanwhile
-            if each not in self._definitions and each not in new:
-                inner, self._inside = list[str](), self._references[each]
-                new[each] = self.said(self.target(self._inside), inner, self._inside), inner
-            waiting += () if each in needed else (new.get(each) or self._definitions[each])[1]
-            needed.add(each)
-        if new:                             # a way may lead back: that it ends is to be known now
-            Validator({"$defs": {**dict.fromkeys(needed, True), **{each: new[each][0] for each in new}}})
-        self._definitions |= new
-        return self._needed.setdefault(name, needed)
 
-    def definitions(self, names: frozenset[str]) -> dict[str, Any]:
-        """Give the $defs of these names; tools that need the same share them."""
-        if names not in self._shared:
-            self._shared[names] = {name: self._definitions[name][0] for name in sorted(names)}
-        return self._shared[names]
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Read what others wrote: what a reader stumbles over is the document's fault."""
+    try:
+        yield
+    except ToolRegError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from error
+
+
+def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
+                  auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
+                  exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
+                  timeout: float | None = 30) -> ToolList:
+    """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
+
+    `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
+    request · `auth`: security scheme -> key, token or (user, password) · `include`, `exclude`: operationIds, tags,
+    methods, or paths with * · `resources`: URI -> document, for references to other documents, which are never fetched.
+    `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
+    """
+    import warnings
+    with _reading():
+        root, uri = _openapi_document(spec, timeout)
+        root = _with_resources(root, uri, resources) if resources else root
+        schemas = _Schemas(root)
+        client = _Client(schemas, uri, base_url, headers or {}, auth or {}, timeout)
+        operations = _operations(schemas, client, include, exclude)
+    tools = _make_tools("OpenAPI", operations)
+    unsent = client.credentials.keys() - client.sent
+    if unsent:
+        warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
+                      ToolRegWarning, stacklevel=2)
+    return tools
+
+
+# --- the document
+def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
+    """Give (the description as OpenAPI 3 has it, the URL that it came from)."""
+    document, uri = spec, ""
+    if isinstance(spec, str) and spec.startswith(("http://", "https://")):
+        response = _request("GET", spec, timeout=timeout)
+        if response.status != 200:
+            raise response.error()
+        document, uri = response.text_of(response.read()), response.target.origin + response.target.path
+    elif not isinstance(spec, Mapping) and not (isinstance(spec, str) and re.match(r"\s*\{|.*\n", spec)):
+        with open(os.fspath(spec), encoding="utf-8-sig") as file:
+            document = file.read()
+    try:
+        said = document if isinstance(document, Mapping) else _read_json(document)
+    except ValueError as fault:
+        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
+                                  "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
+    said = said if isinstance(said, Mapping) else {}
+    version = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
+    if not re.match(r'Swagger 2\.|"?3\.[012](?![0-9])', version):
+        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {version})")
+    if "swagger" in said:                   # said as OpenAPI 3; definitions stay where references to them lead
+        schemes, path = _part(said, "schemes", list), said.get("basePath") or "/"
+        scheme = "http" if "http" in schemes and "https" not in schemes else "https"
+        said = {**said, "servers": [{"url": f"{scheme}://{said['host']}{path}" if said.get("host") else path}],
+                "components": {"schemas": said.get("definitions"), "securitySchemes": said.get("securityDefinitions")}}
+    return said, uri
+
+
+def _with_resources(root: _Object, uri: str, resources: Mapping[str, Any]) -> _Object:
+    """Bring other documents into a description, and the references to them."""
+    from urllib.parse import urljoin
+    places = {urljoin(uri, name): f"#/x-resources/{number}" for number, name in enumerate(resources)} | {uri: "#"}
+
+    def moved(document: Any, base: str) -> Any:
+        def with_reference(node: dict[str, Any]) -> dict[str, Any]:
+            if isinstance(node.get("$ref"), str):
+                name, _, pointer = urljoin(base, node["$ref"]).partition("#")
+                node["$ref"] = places[name] + pointer if name in places else node["$ref"]
+            return node
+        return json.loads(json.dumps(document, default=str, skipkeys=True), object_hook=with_reference)
+    return {**moved(root, uri), "x-resources": [moved(other, urljoin(uri, name)) for name, other in resources.items()]}
+
+
+_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}        # Swagger's words
+
+
+def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], Any]:
+    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body) of OpenAPI 3."""
+    given: list[_Object] = [{
+        "schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
+        "style": _COLLECTIONS.get(each.get("collectionFormat", "")), "explode": each.get("collectionFormat") == "multi"}
+        for each in parameters]
+    body = next((each for each in given if each["in"] == "body"), None)
+    fields = {each["name"]: each for each in given if each["in"] == "formData"}
+    media_types = _part(node, "consumes", list) or _part(root, "consumes", list) or ["application/json"]
+    if fields:
+        has_file = any(each.get("type") == "file" for each in fields.values())
+        is_parts = has_file or {_kind_of(each) for each in media_types} & {"form", "parts"} == {"parts"}
+        media_types = ["multipart/form-data" if is_parts else "application/x-www-form-urlencoded"]
+        needed = [name for name in fields if fields[name].get("required") is True]
+        body = {"required": bool(needed), "encoding": fields, "schema": {
+            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}
+    others = [each for each in given if each["in"] not in ("body", "formData")]
+    return others, body and {**body, "content": dict.fromkeys(media_types, body)}
 
 
 # --- what the program gives to every request
