@@ -6012,6 +6012,7 @@ class _Schemas:
     def __init__(self, root: _Object) -> None:
         self.root, self.home = root, "#/definitions/" if "swagger" in root else "#/components/schemas/"
         self.definitions = functools.cache(self._definitions_of)        # tools that need the same share them
+        self._needed_with = functools.cache(self._closure_of)
         self._sources: dict[str, tuple[str, Any]] = {}      # a name in $defs -> (what leads to its schema, the schema)
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (it said, the names in it)
         self._inside = ""                                   # what leads to the definition that is being said
@@ -6019,18 +6020,23 @@ class _Schemas:
 
     def complete(self, schema: Any) -> tuple[Any, set[str]]:
         """Give (a schema, said, the names of all definitions that it needs)."""
-        self._inside, waiting, needed, new = "", list[str](), set[str](), dict[str, tuple[Any, list[str]]]()
-        whole = self.said(schema, waiting)
-        for name in waiting:                # it grows meanwhile
-            if name not in needed and name not in self._definitions:
-                inner, (self._inside, source) = list[str](), self._sources[name]
-                new[name] = self.said(source, inner, self._inside), inner
-            waiting += () if name in needed else (new.get(name) or self._definitions[name])[1]
-            needed.add(name)
+        self._inside, names = "", list[str]()
+        said = self.said(schema, names)
+        return said, set[str]().union(*map(self._needed_with, names))
+
+    def _closure_of(self, name: str) -> set[str]:
+        """Give the names of all definitions that one needs, itself too."""
+        waiting, needed, new = [name], set[str](), dict[str, tuple[Any, list[str]]]()
+        for each in waiting:                # it grows meanwhile
+            if each not in self._definitions and each not in new:
+                inner, (self._inside, source) = list[str](), self._sources[each]
+                new[each] = self.said(source, inner, self._inside), inner
+            waiting += () if each in needed else (new.get(each) or self._definitions[each])[1]
+            needed.add(each)
         if new:                             # a way may lead back: that it ends is to be known now
-            Validator({"$defs": {**dict.fromkeys(needed, True), **{name: said for name, (said, _) in new.items()}}})
+            Validator({"$defs": {**dict.fromkeys(needed, True), **{each: said for each, (said, _) in new.items()}}})
         self._definitions |= new
-        return whole, needed
+        return needed
 
     def _definitions_of(self, names: frozenset[str]) -> dict[str, Any]:
         return {name: self._definitions[name][0] for name in sorted(names)}
@@ -6165,7 +6171,6 @@ class _Schemas:
 #    uses 1 2 7 9 10 importers network dialect
 # ---------------------------------------------------------------------------
 _MEND = "Error: {}\nFix the arguments and call the tool again."
-_ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
 _BODY = " body"                             # where a field of it goes; on purpose no parameter's `in`
@@ -6198,9 +6203,8 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     with _reading():
         root, uri = _openapi_document(spec, timeout)
         root = _with_resources(root, uri, resources) if resources else root
-        schemas = _Schemas(root)
-        client = _Client(schemas, uri, base_url, headers or {}, auth or {}, timeout)
-        operations = _operations(schemas, client, include, exclude)
+        client = _Client(_Schemas(root), uri, base_url, headers or {}, auth or {}, timeout)
+        operations = _operations(client, include, exclude)
     tools = _make_tools("OpenAPI", operations)
     unsent = client.credentials.keys() - client.sent
     if unsent:
@@ -6283,19 +6287,18 @@ _AUTHS = {"basic": "Basic", "http basic": "Basic", "http bearer": "Bearer", "oau
 
 
 class _Client:
-    def __init__(self, schemas: _Schemas, uri: str, base_url: str | None, headers: Mapping[str, str], auth: Any,
+    def __init__(self, api: _Schemas, uri: str, base_url: str | None, headers: Mapping[str, str], auth: Any,
                  timeout: float | None) -> None:
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        self.uri, self.headers, self.timeout = uri, _headers_of(headers, {}), timeout
+        self.api, self.uri, self.headers, self.timeout = api, uri, _headers_of(headers, {}), timeout
         self.servers = None if base_url is None else [{"url": base_url}]
-        nodes = _part(_part(schemas.root, "components", dict), "securitySchemes", dict)
-        schemes = {name: schemas.follow(nodes[name]) for name in nodes}
+        nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
+        schemes = {name: api.follow(nodes[name]) for name in nodes}
         self.credentials = {name: self._credential(name, schemes.get(name), auth[name]) for name in auth}
         self.sent: set[str] = set()         # the names of those that some operation sends
-        own = (*self.headers, *_OWN_HEADERS, "accept", "content-type", "authorization")
-        self.hidden = {("header", name) for name in own}
-        self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
+        self.hidden = {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()} | {
+            ("header", name) for name in (*self.headers, *_OWN_HEADERS, "accept", "content-type", "authorization")}
 
     def _credential(self, name: str, scheme: Any, secret: Any) -> tuple[_Place, str]:
         """Give (where it goes, the text)."""
@@ -6325,20 +6328,19 @@ class _Client:
 
 
 # --- which operations there are
-def _operations(api: _Schemas, client: _Client, include: Iterable[str] | None,
-                exclude: Iterable[str]) -> list[tuple[str, Callable[[str], Tool]]]:
+def _operations(client: _Client, include: Iterable[str] | None, exclude: Iterable[str]) -> Iterable[tuple[str, Any]]:
     """Give (the name that it wishes for, what makes its tool) for each operation that was chosen."""
     found: dict[str, _Operation] = {}
-    for key, given in _part(api.root, "paths", dict).items():
+    for key, given in _part(client.api.root, "paths", dict).items():
         item: Any = {"get": {"parameters": [given]}}        # what leads nowhere is refused when its turn comes
         with contextlib.suppress(ToolDefinitionError):
-            item = {} if str(key).startswith("x-") else api.follow(given)
+            item = {} if str(key).startswith("x-") else client.api.follow(given)
         nodes = {method.upper(): item.get(method) for method in _METHODS if isinstance(item, Mapping)}
         for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if isinstance(node, Mapping) and method not in ("TRACE", "OPTIONS"):
                 wished = str(node.get("operationId") or "")
                 wished = wished if wished and wished not in found else f"{method.lower()} {key}"
-                found[wished] = _Operation(api, client, method, str(key), item, node)
+                found[wished] = _Operation(client, wished, method, str(key), item, node)
     chosen = set(found) if include is None else _meant_by(found, "include", include)
     chosen -= _meant_by(found, "exclude", exclude)
     if not chosen:
@@ -6353,12 +6355,11 @@ def _operations(api: _Schemas, client: _Client, include: Iterable[str] | None,
 def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
     """Give the operations that an option means by their ids, tags, methods, or paths with *."""
     chosen: set[str] = set()
-    words = {wished: {wished, *each.words} for wished, each in operations.items()}
     for word in [wanted] if isinstance(wanted, str) else wanted:
         fits = re.compile(".*".join(map(re.escape, word.split("*")))).fullmatch
-        hits = {wished for wished, own in words.items() if any(map(fits, own))}
+        hits = {wished for wished, each in operations.items() if any(map(fits, each.words))}
         if not hits:
-            there = _listed(_nearest_first(word, sorted(set().union(*words.values()))))
+            there = _listed(_nearest_first(word, sorted(set().union(*(each.words for each in operations.values())))))
             raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}= "
                                       f"(there are: {there})")
         chosen |= hits
@@ -6544,12 +6545,12 @@ def _kind_of(media_type: str) -> str:
 class _Operation:
     """Hold an operation: the words by which it is chosen, what it takes, and how that is sent; in no repr a secret."""
 
-    def __init__(self, api: _Schemas, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
-        self.api, self.client, self.method, self.key, self.node = api, client, method, key, node
+    def __init__(self, client: _Client, wished: str, method: str, key: str, item: _Object, node: _Object) -> None:
+        self.api, self.client, self.method, self.key, self.node = client.api, client, method, key, node
         self.tags = [str(tag) for tag in _part(node, "tags", list)]
-        self.words = {key, method, method.lower(), *self.tags}
+        self.words = {wished, key, method, method.lower(), *self.tags}
         self.parameters = [each for part in (item, node) for each in _part(part, "parameters", list) if each]
-        servers = [_part(part, "servers", list) for part in (node, item, api.root)]
+        servers = [_part(part, "servers", list) for part in (node, item, self.api.root)]
         self.base = client.base_for(next(filter(None, servers), [{"url": "/"}]))        # or nothing
         path, _, self.query = key.partition("#")[0].partition("?")
         self.path = re.split(r"\{([^{}]+)\}", "/" + path.removeprefix("/"))    # every second is a name
@@ -6645,8 +6646,8 @@ class _Operation:
 
 def _answer_in(response: _Response) -> Any:
     if not 200 <= response.status < 300:
-        error = response.error()
-        raise ToolError(_ANSWERED.format(error)) from error
+        why = response.error()
+        raise ToolError(f"Error: {why}\nIf the arguments are the cause, change them; else go on without it.") from why
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
         return Answer(f"done: the server answered {response.status} without content", None)
