@@ -70,7 +70,8 @@ LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("resume async extract elsewhere schema formats notes types contracts roots strict spellings responses "
-            "anthropic gemini ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
+            "anthropic gemini ollama streams importers classes langchain network dialect openapi find mcp serve http switch trace "
+            "cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -7526,6 +7527,133 @@ tX9YuoSiczyLLQ+UWyXp/rDUnyTSoh1/Jw==
 
 
 # ---------------------------------------------------------------------------
+# dialect: the schemas of OpenAPI descriptions, said in JSON Schema
+# ---------------------------------------------------------------------------
+def ref(name):
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def said_in_json_schema(schema, schemas=None, **more):
+    """Give a schema of a description, said, with all that it needs, and the names of that."""
+    api = toolreg._Schemas({"components": {"schemas": schemas}, **more})
+    said, names = api.complete(schema)
+    return {**said, "$defs": api.definitions(frozenset(names))}, names
+
+
+@pytest.mark.parametrize("schema, said", [
+    ({"type": "string", "nullable": True, "example": 1, "xml": {}}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"type": "string", "nullable": False}, {"type": "string"}),
+    ({"enum": ["a"], "type": "string", "nullable": True},
+     {"anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}]}),
+    ({"nullable": True}, {}),
+    ({"nullable": True, "description": "D", "default": None}, {"description": "D", "default": None}),
+    ({"type": "string", "nullable": True, "description": "D"},
+     {"description": "D", "anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
+     {"type": "number", "exclusiveMinimum": 1, "maximum": 2}),
+    ({"type": "number", "exclusiveMinimum": 1}, {"type": "number", "exclusiveMinimum": 1}),
+    ({"properties": {"nullable": {"type": "string"}, "title": {"title": "is a title"}, "id": {"readOnly": True}},
+      "required": ["id", "title", "title"]},
+     {"properties": {"nullable": {"type": "string"}, "title": {}}, "required": ["title"]}),
+    ({"oneOf": [{"type": "object"}, {"type": "integer"}],
+      "discriminator": {"propertyName": "k", "mapping": {"a": "#/A", "b": "#/B"}}},
+     {"anyOf": [{"type": "object"}, {"type": "integer"}]}),
+    ({"properties": {"k": {"type": "string"}}, "discriminator": {"propertyName": "k"}},
+     {"properties": {"k": {"type": "string"}}}),
+    ({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}, "id": {"readOnly": True}},
+                 "required": ["a", "id"], "additionalProperties": False},
+                {"properties": {"a": {"enum": ["x"]}, "b": {}}, "description": "D"}]},
+     {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}, "b": {}}, "required": ["a"],
+      "description": "D"}),
+    ({"allOf": [{"oneOf": [{"type": "string"}, {"type": "null"}]}, {"oneOf": [{"minLength": 1}, {"enum": [None]}]}]},
+     {"oneOf": [{"type": "string"}, {"type": "null"}], "allOf": [{"oneOf": [{"minLength": 1}, {"enum": [None]}]}]}),
+    ({"type": "strange", "pattern": "^[\\w-\\.]+$", "title": "A", "x-y": 1, "description": "D", "required": True}, {
+        "description": "D"}),
+    ({"type": "string", "minLength": "3", "deprecated": True, "enum": ["x"], "format": "binary"},
+     {"description": "the file's text", "type": "string", "deprecated": True, "enum": ["x"]}),
+    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None,
+      "patternProperties": {"^[\\w-\\.]+$": {}}}, {"type": "object"}),
+    ({"patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}}, {
+        "patternProperties": {"^x": {"type": "integer"}}}),
+    ({"properties": {"a": {"$ref": "other.json#/A"}, "d": {"default": datetime.date(2020, 1, 2)}, "n": None}},
+     {"properties": {"d": {"default": "2020-01-02"}, "n": True}}),
+])
+def test_a_schema_of_openapi_is_said_in_json_schema_2020_12(schema, said):
+    given = json.dumps(schema, default=str)
+    assert said_in_json_schema(schema) == ({**said, "$defs": {}}, set()) and json.dumps(schema, default=str) == given
+
+
+def kinds_of(pet, **more):
+    """Write the schema of a pet, and two that extend it."""
+    return {"Pet": {"type": "object", "required": ["kind"], "discriminator": {"propertyName": "kind", **more}, **pet},
+            **{name: {"allOf": [ref("Pet"), {"type": "object", "properties": properties}]} for name, properties in (
+                ("Cat", {"lives": {"type": "integer"}}), ("Dog", {"breed": {"type": "string"}}))}}
+
+
+NUMBER = {"n": {"type": "integer"}}
+NODE = {"type": "object", "required": ["n", "id"], "additionalProperties": False, "properties": {
+    **NUMBER, "id": {"readOnly": True}, "up": {"allOf": [ref("Node"), {"properties": {"n": {"minimum": 5}}}]}}}
+CAT_AND_DOG = [{"kind": "Cat", "lives": 9}, {"kind": "Dog", "breed": "b"}]
+NO_PETS = [{"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}]
+ANIMAL = {"properties": {"kind": {"type": "string"}, "name": {"type": "string"}}}
+CLOSED = {"properties": {"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize("schema, schemas, fitting, others", [
+    # kinds of one thing
+    (ref("Pet"), kinds_of(ANIMAL), [*CAT_AND_DOG, {"kind": "Cat", "name": "n"}], [*NO_PETS, {"kind": "Dog", "name": 5}]),
+    (ref("Pet"), kinds_of(ANIMAL, mapping={"c": "#/components/schemas/Cat", "Dog": "Dog"}),
+     [{"kind": "c", "lives": 9}, {"kind": "Dog", "breed": "b"}], [{"kind": "Cat", "lives": 9}, {"kind": "c", "lives": "x"}]),
+    ({"allOf": [ref("Pet")], "nullable": True}, kinds_of(CLOSED), [*CAT_AND_DOG, None], NO_PETS),
+    ({**ref("Pet"), "nullable": True}, kinds_of(ANIMAL), [*CAT_AND_DOG, None], NO_PETS),
+    ({"oneOf": [ref("A"), ref("B")], "discriminator": {"propertyName": "k", "mapping": {"a": "#/components/schemas/A"}}},
+     {"A": {"type": "object", "properties": {"k": {"type": "string"}}},
+      "B": {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}},
+     [{"k": "a"}, {"k": "b"}], [{"k": "c"}]),
+    # what is read-only is not asked for, however it is said
+    ({"allOf": [{"required": ["id", "n"]}, {"properties": {"id": {"readOnly": True}, "n": {}}}]}, {}, [{"n": 1}], [{}]),
+    ({"allOf": [ref("Base"), {"properties": {"id": {"readOnly": True}, "n": {}}}]}, {"Base": {"required": ["id", "n"]}},
+     [{"n": 1}], [{}]),
+    ({"allOf": [ref("Read")], "required": ["id", "n"]}, {"Read": {"properties": {"id": {"readOnly": True}, "n": {}}}},
+     [{"n": 1}], [{}]),
+    ({"properties": {"id": ref("Id"), "n": {}}, "required": ["id", "n"]}, {"Id": {"type": "integer", "readOnly": True}},
+     [{"n": 1}], [{}]),
+    # what extends others by allOf leaves room for what each adds, and may hold itself
+    ({"allOf": [ref("A"), {"properties": {"b": {}}}]}, {"A": {"properties": NUMBER, "additionalProperties": False}},
+     [{"n": 1, "b": 2}], [{"n": "x"}]),
+    (ref("Node"), {"Node": NODE}, [{"n": 1, "up": {"n": 5, "up": {"n": 6}}}],
+     [{"n": 1, "up": {"n": 5, "up": {"n": "x"}}}, {"up": {"n": 5}}, {"n": 1, "up": {"n": 1}}]),
+    (ref("S0"), {**{f"S{at}": {"allOf": [ref(f"S{at + 1}")] * 2} for at in range(60)}, "S60": {"properties": NUMBER}},
+     [{"n": 1}], [{"n": "x"}]),
+    (ref("Leaf"), {"Base": {"properties": {"up": ref("Base")}}, "Leaf": {"allOf": [ref("Base"), {
+        "properties": {"up": ref("Leaf"), **NUMBER}}]}}, [{"up": {"up": {"n": 1}}}], [{"up": {"up": {"n": "x"}}}]),
+    (ref("Tree"), {"Tree": {"$recursiveAnchor": True, "type": "object", "required": ["all"], "properties": {
+        "all": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}}}}},
+     [{"all": [1, {"all": [2]}]}], [{"all": [{"all": ["x"]}]}]),
+    # what is written oddly means what its author meant
+    ({"type": "string", "nullable": True, "enum": ["a", None]}, {}, ["a", None], ["b", 1]),
+    ({"type": ["string", "null"], "enum": ["a", None]}, {}, ["a", None], ["b"]),
+    ({"allOf": [{"type": "object", "properties": NUMBER}], "nullable": True}, {}, [None, {"n": 1}], [{"n": "x"}, 1]),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2"}, {}, [[1, 2, 3]], [[], ["x"]])])
+def test_a_schema_judges_as_its_author_meant(schema, schemas, fitting, others):
+    check = Validator(said_in_json_schema(schema, schemas)[0]).is_valid
+    assert all(map(check, fitting)) and not any(map(check, others))
+
+
+def test_references_lead_to_definitions_also_recursive_ones_and_two_of_one_name():
+    node = {"type": "object", "properties": {"children": {"type": "array", "items": ref("Node")},
+                                             "other": {"$ref": "#/x-defs/Node"}}}
+    said, names = said_in_json_schema(ref("Node"), {"Node": node, "Unused": {}}, **{
+        "x-defs": {"Node": {"type": "integer", "nullable": True}}})
+    assert "Node" in names and len(names) == 2 and names == said["$defs"].keys()
+    check = Validator(said).is_valid
+    assert check({"children": [{"children": [], "other": None}], "other": 3})
+    assert not check({"children": [{"children": [{"other": "x"}]}]})
+    paths = {"/x": {"post": {"x-schema": {"type": "array"}}}}
+    assert not Validator(said_in_json_schema({"$ref": "#/paths/~1x/post/x%2Dschema"}, paths=paths)[0]).is_valid(1)
+
+
+# ---------------------------------------------------------------------------
 # openapi: tools from OpenAPI descriptions
 # ---------------------------------------------------------------------------
 def describe(operation=None, path="/x", method="get", version="3.1.0", **more):
@@ -7544,10 +7672,6 @@ def body_of(media_type, schema=None, encoding=None, **more):
 
 def json_body(schema, **more):
     return body_of("application/json", schema, **{"required": True, **more})
-
-
-def ref(name):
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def only(tools):
@@ -7669,15 +7793,12 @@ def test_a_body_is_written_in_its_content_type(content_type, schema, arguments, 
     assert f"\r\ncontent-length: {len(body.encode())}\r\n" in request
 
 
-@pytest.mark.parametrize("wild, sent", [("*/*", "application/json"), ("application/*", "application/json"),
-                                        ("text/*", "text/plain")])
-def test_where_any_content_type_will_do_a_usual_one_is_sent(wild, sent):
-    request, _ = sent_by(describe(body_of(wild, {"type": "string"}), method="post"), {"body": "b"})
-    assert f"\r\ncontent-type: {sent}\r\n" in request
-
-
-def test_an_optional_body_that_is_not_given_is_not_sent():
-    for media_type in ("application/json", "application/x-www-form-urlencoded"):
+@pytest.mark.parametrize("content_type, sent", [
+    ("*/*", "application/json"), ("application/*", "application/json"), ("text/*", "text/plain")])
+def test_where_any_content_type_will_do_a_usual_one_is_sent_and_none_without_a_body(content_type, sent):
+    document = describe(body_of(content_type, {"type": "string"}), method="post")
+    assert f"\r\ncontent-type: {sent}\r\n" in sent_by(document, {"body": "b"})[0]
+    for media_type in (content_type, "application/json", "application/x-www-form-urlencoded"):
         request, _ = sent_by(describe(body_of(media_type, {"properties": {"a": {}}}), method="post"), {})
         assert request.endswith("\r\n\r\n") and "content-type" not in request and "content-length: 0" in request
 
@@ -7735,124 +7856,6 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
     assert only(openapi_tools(document)).parameters == {
         "type": "object", "additionalProperties": False, "required": ["b"],
         "properties": {"a": {"type": "integer"}, "b": {"type": "string", "description": "B"}}}
-
-
-# --- schemas
-@pytest.mark.parametrize("schema, said", [
-    ({"type": "string", "nullable": True, "example": 1, "xml": {}}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"type": "string", "nullable": False}, {"type": "string"}),
-    ({"enum": ["a"], "type": "string", "nullable": True},
-     {"anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}]}),
-    ({"nullable": True}, {}),
-    ({"nullable": True, "description": "D", "default": None}, {"description": "D", "default": None}),
-    ({"type": "string", "nullable": True, "description": "D"},
-     {"description": "D", "anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
-     {"type": "number", "exclusiveMinimum": 1, "maximum": 2}),
-    ({"type": "number", "exclusiveMinimum": 1}, {"type": "number", "exclusiveMinimum": 1}),
-    ({"properties": {"nullable": {"type": "string"}, "title": {"title": "is a title"}, "id": {"readOnly": True}},
-      "required": ["id", "title", "title"]},
-     {"properties": {"nullable": {"type": "string"}, "title": {}}, "required": ["title"]}),
-    ({"oneOf": [{"type": "object"}, {"type": "integer"}],
-      "discriminator": {"propertyName": "k", "mapping": {"a": "#/A", "b": "#/B"}}},
-     {"anyOf": [{"type": "object"}, {"type": "integer"}]}),
-    ({"properties": {"k": {"type": "string"}}, "discriminator": {"propertyName": "k"}},
-     {"properties": {"k": {"type": "string"}}}),
-    ({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}, "id": {"readOnly": True}},
-                 "required": ["a", "id"], "additionalProperties": False},
-                {"properties": {"a": {"enum": ["x"]}, "b": {}}, "description": "D"}]},
-     {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}, "b": {}}, "required": ["a"],
-      "description": "D"}),
-    ({"allOf": [{"oneOf": [{"type": "string"}, {"type": "null"}]}, {"oneOf": [{"minLength": 1}, {"enum": [None]}]}]},
-     {"oneOf": [{"type": "string"}, {"type": "null"}], "allOf": [{"oneOf": [{"minLength": 1}, {"enum": [None]}]}]}),
-    ({"type": "strange", "pattern": "^[\\w-\\.]+$", "title": "A", "x-y": 1, "description": "D", "required": True}, {
-        "description": "D"}),
-    ({"type": "string", "minLength": "3", "deprecated": True, "enum": ["x"], "format": "binary"},
-     {"description": "the file's text", "type": "string", "deprecated": True, "enum": ["x"]}),
-    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None,
-      "patternProperties": {"^[\\w-\\.]+$": {}}}, {"type": "object"}),
-    ({"patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}}, {
-        "patternProperties": {"^x": {"type": "integer"}}}),
-    ({"properties": {"a": {"$ref": "other.json#/A"}, "d": {"default": datetime.date(2020, 1, 2)}, "n": None}},
-     {"properties": {"d": {"default": "2020-01-02"}, "n": True}}),
-])
-def test_a_schema_of_openapi_is_said_in_json_schema_2020_12(schema, said):
-    given = json.dumps(schema, default=str)
-    tool = only(openapi_tools(describe(json_body({"type": "array", "items": schema}), method="post", version="3.0.3")))
-    assert tool.parameters["properties"]["body"]["items"] == said and json.dumps(schema, default=str) == given
-
-
-def kinds_of(pet, **more):
-    """Write the schema of a pet, and two that extend it."""
-    return {"Pet": {"type": "object", "required": ["kind"], "discriminator": {"propertyName": "kind", **more}, **pet},
-            **{name: {"allOf": [ref("Pet"), {"type": "object", "properties": properties}]} for name, properties in (
-                ("Cat", {"lives": {"type": "integer"}}), ("Dog", {"breed": {"type": "string"}}))}}
-
-
-NUMBER = {"n": {"type": "integer"}}
-NODE = {"type": "object", "required": ["n", "id"], "additionalProperties": False, "properties": {
-    **NUMBER, "id": {"readOnly": True}, "up": {"allOf": [ref("Node"), {"properties": {"n": {"minimum": 5}}}]}}}
-CAT_AND_DOG = [{"kind": "Cat", "lives": 9}, {"kind": "Dog", "breed": "b"}]
-NO_PETS = [{"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}]
-ANIMAL = {"properties": {"kind": {"type": "string"}, "name": {"type": "string"}}}
-CLOSED = {"properties": {"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, "additionalProperties": False}
-
-
-@pytest.mark.parametrize("schema, schemas, fitting, others", [
-    # kinds of one thing
-    (ref("Pet"), kinds_of(ANIMAL), [*CAT_AND_DOG, {"kind": "Cat", "name": "n"}], [*NO_PETS, {"kind": "Dog", "name": 5}]),
-    (ref("Pet"), kinds_of(ANIMAL, mapping={"c": "#/components/schemas/Cat", "Dog": "Dog"}),
-     [{"kind": "c", "lives": 9}, {"kind": "Dog", "breed": "b"}], [{"kind": "Cat", "lives": 9}, {"kind": "c", "lives": "x"}]),
-    ({"allOf": [ref("Pet")], "nullable": True}, kinds_of(CLOSED), [*CAT_AND_DOG, None], NO_PETS),
-    ({**ref("Pet"), "nullable": True}, kinds_of(ANIMAL), [*CAT_AND_DOG, None], NO_PETS),
-    ({"oneOf": [ref("A"), ref("B")], "discriminator": {"propertyName": "k", "mapping": {"a": "#/components/schemas/A"}}},
-     {"A": {"type": "object", "properties": {"k": {"type": "string"}}},
-      "B": {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}},
-     [{"k": "a"}, {"k": "b"}], [{"k": "c"}]),
-    # what is read-only is not asked for, however it is said
-    ({"allOf": [{"required": ["id", "n"]}, {"properties": {"id": {"readOnly": True}, "n": {}}}]}, {}, [{"n": 1}], [{}]),
-    ({"allOf": [ref("Base"), {"properties": {"id": {"readOnly": True}, "n": {}}}]}, {"Base": {"required": ["id", "n"]}},
-     [{"n": 1}], [{}]),
-    ({"allOf": [ref("Read")], "required": ["id", "n"]}, {"Read": {"properties": {"id": {"readOnly": True}, "n": {}}}},
-     [{"n": 1}], [{}]),
-    ({"properties": {"id": ref("Id"), "n": {}}, "required": ["id", "n"]}, {"Id": {"type": "integer", "readOnly": True}},
-     [{"n": 1}], [{}]),
-    # what extends others by allOf leaves room for what each adds, and may hold itself
-    ({"allOf": [ref("A"), {"properties": {"b": {}}}]}, {"A": {"properties": NUMBER, "additionalProperties": False}},
-     [{"n": 1, "b": 2}], [{"n": "x"}]),
-    (ref("Node"), {"Node": NODE}, [{"n": 1, "up": {"n": 5, "up": {"n": 6}}}],
-     [{"n": 1, "up": {"n": 5, "up": {"n": "x"}}}, {"up": {"n": 5}}, {"n": 1, "up": {"n": 1}}]),
-    (ref("S0"), {**{f"S{at}": {"allOf": [ref(f"S{at + 1}")] * 2} for at in range(60)}, "S60": {"properties": NUMBER}},
-     [{"n": 1}], [{"n": "x"}]),
-    (ref("Leaf"), {"Base": {"properties": {"up": ref("Base")}}, "Leaf": {"allOf": [ref("Base"), {
-        "properties": {"up": ref("Leaf"), **NUMBER}}]}}, [{"up": {"up": {"n": 1}}}], [{"up": {"up": {"n": "x"}}}]),
-    (ref("Tree"), {"Tree": {"$recursiveAnchor": True, "type": "object", "required": ["all"], "properties": {
-        "all": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}}}}},
-     [{"all": [1, {"all": [2]}]}], [{"all": [{"all": ["x"]}]}]),
-    # what is written oddly means what its author meant
-    ({"type": "string", "nullable": True, "enum": ["a", None]}, {}, ["a", None], ["b", 1]),
-    ({"type": ["string", "null"], "enum": ["a", None]}, {}, ["a", None], ["b"]),
-    ({"allOf": [{"type": "object", "properties": NUMBER}], "nullable": True}, {}, [None, {"n": 1}], [{"n": "x"}, 1]),
-    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2"}, {}, [[1, 2, 3]], [[], ["x"]])])
-def test_a_schema_judges_as_its_author_meant(schema, schemas, fitting, others):
-    document = describe(json_body({"type": "array", "items": schema}), method="post", components={"schemas": schemas})
-    check = only(openapi_tools(document))._validator.is_valid
-    assert all(check({"body": [value]}) for value in fitting)
-    assert not any(check({"body": [value]}) for value in others)
-
-
-def test_references_lead_to_definitions_also_recursive_ones_and_two_of_one_name():
-    node = {"type": "object", "properties": {"children": {"type": "array", "items": ref("Node")},
-                                             "other": {"$ref": "#/x-defs/Node"}}}
-    document = describe(json_body(ref("Node")), method="post", components={"schemas": {"Node": node, "Unused": {}}},
-                        **{"x-defs": {"Node": {"type": "integer", "nullable": True}}})
-    tool = only(openapi_tools(document))
-    names = sorted(tool.parameters["$defs"])
-    assert names[0] == "Node" and len(names) == 2
-    assert tool._validator.is_valid({"children": [{"children": [], "other": None}], "other": 3})
-    assert not tool._validator.is_valid({"children": [{"children": [{"other": "x"}]}]})
-    only(openapi_tools(describe(json_body({"$ref": "#/paths/~1x/post/x%2Dschema"}), method="post", paths={
-        "/x": {"post": {"x-schema": {"type": "array"}, **json_body({"$ref": "#/paths/~1x/post/x-schema"})}}})))
 
 
 def test_references_to_other_documents_are_read_from_resources_and_never_fetched():
@@ -8280,16 +8283,6 @@ def test_swagger_2_is_read_and_sent_as_it_says():
     assert registry["put"].metadata.extra["openapi"]["left_out"] == []
     with pytest.raises(HttpError, match="^https://[^:]*: "):
         only(openapi_tools({**SWAGGER, "host": "no-such-host.invalid"}, include="form")).run({"a": "x"})
-
-
-@of("async")
-def test_the_registry_gets_the_tools_and_can_call_them_async():
-    with serving(http_answer(b"[1]", content_type="application/json")) as (url, _):
-        registry = ToolRegistry(think_augment=True)
-        tool, = registry.register_from_openapi(describe({"parameters": [parameter("q")]}), base_url=url, namespace="n")
-        assert registry.list_tools() == ["n-op"] == [tool.name]
-        result = asyncio.run(registry.ainvoke("n-op", {"q": "x", "toolcall_reason": "why"}))
-        assert (result.value, result.reason) == ([1], "why")
 
 
 # ---------------------------------------------------------------------------

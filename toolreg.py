@@ -6168,7 +6168,7 @@ class _Schemas:
 
 # ---------------------------------------------------------------------------
 # openapi: tools from OpenAPI descriptions
-#    uses 1 2 7 9 10 importers network dialect
+#    uses 1 7 9 10 importers network dialect
 # ---------------------------------------------------------------------------
 _MEND = "Error: {}\nFix the arguments and call the tool again."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
