@@ -7540,41 +7540,37 @@ def said_in_json_schema(schema, schemas=None, **more):
     return {**said, "$defs": api.definitions(frozenset(names))}, names
 
 
+TEXT, ARRAY, OBJECT, NULL = ({"type": kind} for kind in ("string", "array", "object", "null"))
+ODD = "^[\\w-\\.]+$"                     # a pattern that Python cannot say
+
+
 @pytest.mark.parametrize("schema, said", [
-    ({"type": "string", "nullable": True, "example": 1, "xml": {}}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"type": "string", "nullable": False}, {"type": "string"}),
-    ({"enum": ["a"], "type": "string", "nullable": True},
-     {"anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}]}),
+    ({**TEXT, "nullable": True, "example": 1, "xml": {}}, {"anyOf": [TEXT, NULL]}),
+    ({**TEXT, "nullable": False}, TEXT),
+    ({"enum": ["a"], **TEXT, "nullable": True}, {"anyOf": [{"enum": ["a"], **TEXT}, NULL]}),
     ({"nullable": True}, {}),
     ({"nullable": True, "description": "D", "default": None}, {"description": "D", "default": None}),
-    ({"type": "string", "nullable": True, "description": "D"},
-     {"description": "D", "anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
-     {"type": "number", "exclusiveMinimum": 1, "maximum": 2}),
-    ({"type": "number", "exclusiveMinimum": 1}, {"type": "number", "exclusiveMinimum": 1}),
-    ({"properties": {"nullable": {"type": "string"}, "title": {"title": "is a title"}, "id": {"readOnly": True}},
-      "required": ["id", "title", "title"]},
-     {"properties": {"nullable": {"type": "string"}, "title": {}}, "required": ["title"]}),
-    ({"oneOf": [{"type": "object"}, {"type": "integer"}],
-      "discriminator": {"propertyName": "k", "mapping": {"a": "#/A", "b": "#/B"}}},
-     {"anyOf": [{"type": "object"}, {"type": "integer"}]}),
-    ({"properties": {"k": {"type": "string"}}, "discriminator": {"propertyName": "k"}},
-     {"properties": {"k": {"type": "string"}}}),
-    ({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}, "id": {"readOnly": True}},
-                 "required": ["a", "id"], "additionalProperties": False},
+    ({**TEXT, "nullable": True, "description": "D"}, {"description": "D", "anyOf": [TEXT, NULL]}),
+    ({"minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
+     {"exclusiveMinimum": 1, "maximum": 2}),
+    ({"exclusiveMinimum": 1}, {"exclusiveMinimum": 1}),
+    ({"properties": {"nullable": TEXT, "title": {"title": "is a title"}, "id": {"readOnly": True}},
+      "required": ["id", "title", "title"]}, {"properties": {"nullable": TEXT, "title": {}}, "required": ["title"]}),
+    ({"oneOf": [OBJECT, ARRAY], "discriminator": {"propertyName": "k", "mapping": {"a": "#/A", "b": "#/B"}}},
+     {"anyOf": [OBJECT, ARRAY]}),
+    ({"properties": {"k": TEXT}, "discriminator": {"propertyName": "k"}}, {"properties": {"k": TEXT}}),
+    ({"allOf": [{**OBJECT, "properties": {"a": TEXT, "id": {"readOnly": True}}, "required": ["a", "id"],
+                 "additionalProperties": False},
                 {"properties": {"a": {"enum": ["x"]}, "b": {}}, "description": "D"}]},
-     {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}, "b": {}}, "required": ["a"],
-      "description": "D"}),
-    ({"allOf": [{"oneOf": [{"type": "string"}, {"type": "null"}]}, {"oneOf": [{"minLength": 1}, {"enum": [None]}]}]},
-     {"oneOf": [{"type": "string"}, {"type": "null"}], "allOf": [{"oneOf": [{"minLength": 1}, {"enum": [None]}]}]}),
-    ({"type": "strange", "pattern": "^[\\w-\\.]+$", "title": "A", "x-y": 1, "description": "D", "required": True}, {
-        "description": "D"}),
-    ({"type": "string", "minLength": "3", "deprecated": True, "enum": ["x"], "format": "binary"},
-     {"description": "the file's text", "type": "string", "deprecated": True, "enum": ["x"]}),
-    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None,
-      "patternProperties": {"^[\\w-\\.]+$": {}}}, {"type": "object"}),
-    ({"patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}}, {
-        "patternProperties": {"^x": {"type": "integer"}}}),
+     {**OBJECT, "properties": {"a": {**TEXT, "enum": ["x"]}, "b": {}}, "required": ["a"], "description": "D"}),
+    ({"allOf": [{"oneOf": [TEXT, NULL]}, {"oneOf": [{"minLength": 1}, {"enum": [None]}]}]},
+     {"oneOf": [TEXT, NULL], "allOf": [{"oneOf": [{"minLength": 1}, {"enum": [None]}]}]}),
+    ({"type": "strange", "pattern": ODD, "title": "A", "x-y": 1, "description": "D", "required": True},
+     {"description": "D"}),
+    ({**TEXT, "minLength": "3", "deprecated": True, "enum": ["x"], "format": "binary"},
+     {"description": "the file's text", **TEXT, "deprecated": True, "enum": ["x"]}),
+    ({**OBJECT, "properties": None, "required": None, "items": None, "enum": None, "patternProperties": {ODD: {}}}, OBJECT),
+    ({"patternProperties": {ODD: NULL, "^x": ARRAY}}, {"patternProperties": {"^x": ARRAY}}),
     ({"properties": {"a": {"$ref": "other.json#/A"}, "d": {"default": datetime.date(2020, 1, 2)}, "n": None}},
      {"properties": {"d": {"default": "2020-01-02"}, "n": True}}),
 ])
@@ -7663,15 +7659,15 @@ def describe(operation=None, path="/x", method="get", version="3.1.0", **more):
 
 
 def parameter(name, schema=None, where="query", **more):
-    return {"name": name, "in": where, "schema": schema or {"type": "string"}, **more}
+    return {"name": name, "in": where, "schema": schema or TEXT, **more}
 
 
 def body_of(media_type, schema=None, encoding=None, **more):
     return {"requestBody": {"content": {media_type: {"schema": schema or {}, "encoding": encoding}}, **more}}
 
 
-def json_body(schema, **more):
-    return body_of("application/json", schema, **{"required": True, **more})
+def json_body(schema):
+    return body_of("application/json", schema, required=True)
 
 
 def only(tools):
@@ -7698,27 +7694,26 @@ LIST, DICT = ["a b", "c,d", 5.0, True], {"k": "v&", "n": 1}
     (parameter("q", {"type": "number"}), 1.5, "/x?q=1.5"),
     (parameter("q", {"type": "boolean"}), False, "/x?q=false"),
     (parameter("q", {"type": ["string", "null"]}), None, "/x"),
-    (parameter("q", {"type": "array"}), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
-    (parameter("q", {"type": "array"}), [], "/x"),
-    (parameter("q", {"type": "array"}, explode=None, style=None), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
-    (parameter("q", {"type": "array"}, explode=False), LIST, "/x?q=a%20b,c%2Cd,5,true"),
-    (parameter("q", {"type": "object"}), {**DICT, "no": None}, "/x?k=v%26&n=1"),
-    (parameter("q", {"type": "object"}, style="form", explode=False), DICT, "/x?q=k,v%26,n,1"),
-    (parameter("q", {"type": "array"}), [{"a": 1}], "/x?q=%7B%22a%22%3A%201%7D"),
+    (parameter("q", ARRAY), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
+    (parameter("q", ARRAY), [], "/x"),
+    (parameter("q", ARRAY, explode=None, style=None), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
+    (parameter("q", ARRAY, explode=False), LIST, "/x?q=a%20b,c%2Cd,5,true"),
+    (parameter("q", OBJECT), {**DICT, "no": None}, "/x?k=v%26&n=1"),
+    (parameter("q", OBJECT, style="form", explode=False), DICT, "/x?q=k,v%26,n,1"),
+    (parameter("q", ARRAY), [{"a": 1}], "/x?q=%7B%22a%22%3A%201%7D"),
     (parameter("id", where="path"), "..a?b#c/%2f", "/x/..a%3Fb%23c%2F%252f"),
-    (parameter("q", {"type": "array"}, explode=False, style="spaceDelimited"), [1, "c,d"], "/x?q=1%20c%2Cd"),
-    (parameter("q", {"type": "array"}, explode=False, style="pipeDelimited"), ["a", "b|"], "/x?q=a%7Cb%7C"),
-    (parameter("q", {"type": "array"}, style="pipeDelimited", explode=True), ["a", "b"], "/x?q=a&q=b"),
-    (parameter("q", {"type": "object"}, style="deepObject"), {"a": {"b": [1, {"c": "&"}]}, "d": None, "e": []},
+    (parameter("q", ARRAY, explode=False, style="spaceDelimited"), [1, "c,d"], "/x?q=1%20c%2Cd"),
+    (parameter("q", ARRAY, explode=False, style="pipeDelimited"), ["a", "b|"], "/x?q=a%7Cb%7C"),
+    (parameter("q", ARRAY, style="pipeDelimited", explode=True), ["a", "b"], "/x?q=a&q=b"),
+    (parameter("q", OBJECT, style="deepObject"), {"a": {"b": [1, {"c": "&"}]}, "d": None, "e": []},
      "/x?q%5Ba%5D%5Bb%5D%5B0%5D=1&q%5Ba%5D%5Bb%5D%5B1%5D%5Bc%5D=%26"),
-    (parameter("q", {"type": "array"}, style="deepObject"), ["x", "y"], "/x?q%5B0%5D=x&q%5B1%5D=y"),
-    (parameter("q", {"type": "object"}), {}, "/x"),
+    (parameter("q", ARRAY, style="deepObject"), ["x", "y"], "/x?q%5B0%5D=x&q%5B1%5D=y"),
+    (parameter("q", OBJECT), {}, "/x"),
     (parameter("q", allowReserved=True), "a/b:c?d&e=f#+", "/x?q=a/b:c?d%26e%3Df%23%2B"),
-    ({"name": "q", "in": "query", "content": {"application/json": {"schema": {"type": "object"}}}}, {"a": [1]},
-     "/x?q=%7B%22a%22%3A%20%5B1%5D%7D"),
-    (parameter("id", {"type": "array"}, "path"), LIST, "/x/a%20b,c%2Cd,5,true"),
-    (parameter("id", {"type": "object"}, "path", explode=True), DICT, "/x/k=v%26,n=1"),
-    (parameter("id", {"type": "object"}, "path", style="simple"), DICT, "/x/k,v%26,n,1"),
+    (parameter("q", content={"application/json": {"schema": OBJECT}}), {"a": [1]}, "/x?q=%7B%22a%22%3A%20%5B1%5D%7D"),
+    (parameter("id", ARRAY, "path"), LIST, "/x/a%20b,c%2Cd,5,true"),
+    (parameter("id", OBJECT, "path", explode=True), DICT, "/x/k=v%26,n=1"),
+    (parameter("id", OBJECT, "path", style="simple"), DICT, "/x/k,v%26,n,1"),
     (parameter("id", {"type": "string", "readOnly": True}, "path"), "1", "/x/1"),
     (parameter("größe 1", where="path"), "ß", "/%C3%BC%20x/%C3%9F"),
     (parameter("beta", where="path"), "1", "/x/1?beta=true"),
@@ -7744,8 +7739,8 @@ def test_a_path_value_that_would_be_no_segment_is_refused(a, b):
 
 
 def test_header_and_cookie_parameters_are_sent_and_cannot_add_headers():
-    given = [parameter("X-A", where="header"), parameter("X-B", {"type": "array"}, "header"),
-             parameter("a", where="cookie"), parameter("b", {"type": "array"}, "cookie", explode=False)]
+    given = [parameter("X-A", where="header"), parameter("X-B", ARRAY, "header"),
+             parameter("a", where="cookie"), parameter("b", ARRAY, "cookie", explode=False)]
     never = [parameter(name, where="header") for name in ("Accept", "Content-Type", "AUTHORIZATION", "Host")]
     document = describe({"parameters": [*given, *never]})
     assert list(only(openapi_tools(document)).parameters["properties"]) == ["X-A", "X-B", "a", "b"]
@@ -7758,14 +7753,14 @@ def test_header_and_cookie_parameters_are_sent_and_cannot_add_headers():
 
 
 ITEM = {"type": "object", "required": ["id", "name"], "properties": {
-    "id": {"type": "integer", "readOnly": True}, "name": {"type": "string"},
-    "tags": {"type": "array", "items": {"type": "string"}}}}
+    "id": {"type": "integer", "readOnly": True}, "name": TEXT,
+    "tags": {"type": "array", "items": TEXT}}}
 
 
 @pytest.mark.parametrize("content_type, schema, arguments, body", [
     ("application/json", ITEM, {"name": "ü", "tags": ["a"]}, '{"name": "ü", "tags": ["a"]}'),
     ("application/vnd.x+json; v=1", ITEM, {"name": "n"}, '{"name": "n"}'),
-    ("application/json", {"type": "array"}, {"body": [1, None]}, "[1, null]"),
+    ("application/json", ARRAY, {"body": [1, None]}, "[1, null]"),
     ("application/json", {**ITEM, "additionalProperties": True}, {"body": {"name": "n", "x": 1}},
      '{"name": "n", "x": 1}'),
     ("application/json", {"allOf": [ITEM]}, {"body": {"name": "n"}}, '{"name": "n"}'),
@@ -7773,16 +7768,16 @@ ITEM = {"type": "object", "required": ["id", "name"], "properties": {
     ("application/json", {"type": "object", "properties": {"n": {}}}, {}, "{}"),
     ("application/x-www-form-urlencoded", ITEM, {"name": "a&b= ☃", "tags": ["1", "2"]},
      "name=a%26b%3D%20%E2%98%83&tags=1&tags=2"),
-    ("application/x-www-form-urlencoded", {"properties": {"o": {"type": "object"}}}, {"o": {"a": 1}},
+    ("application/x-www-form-urlencoded", {"properties": {"o": OBJECT}}, {"o": {"a": 1}},
      "o=%7B%22a%22%3A%201%7D"),
-    ("application/x-www-form-urlencoded", {"type": "object"}, {"body": {"o": ["&"]}}, "o=%26"),
-    ("application/x-www-form-urlencoded", {"type": "string"}, {"body": "a=1&b=%26"}, "a=1&b=%26"),     # written already
-    ("multipart/form-data", {"anyOf": [{"type": "string"}, {"type": "object"}]}, {"body": "--x--"}, "--x--"),
+    ("application/x-www-form-urlencoded", OBJECT, {"body": {"o": ["&"]}}, "o=%26"),
+    ("application/x-www-form-urlencoded", TEXT, {"body": "a=1&b=%26"}, "a=1&b=%26"),     # written already
+    ("multipart/form-data", {"anyOf": [TEXT, OBJECT]}, {"body": "--x--"}, "--x--"),
     ("application/json", True, {"body": [1]}, "[1]"),
     ("text/plain", True, {"body": "t"}, "t"),
-    ("text/plain", {"type": "string"}, {"body": "text\n"}, "text\n"),
+    ("text/plain", TEXT, {"body": "text\n"}, "text\n"),
     ("application/octet-stream", {}, {"body": "ü"}, "ü"),
-    ("application/json", {"type": "string"}, {"body": "\ud800"}, '"\\ud800"'),
+    ("application/json", TEXT, {"body": "\ud800"}, '"\\ud800"'),
 ])
 def test_a_body_is_written_in_its_content_type(content_type, schema, arguments, body):
     document = describe(body_of(content_type, schema, required=True), method="post")
@@ -7796,7 +7791,7 @@ def test_a_body_is_written_in_its_content_type(content_type, schema, arguments, 
 @pytest.mark.parametrize("content_type, sent", [
     ("*/*", "application/json"), ("application/*", "application/json"), ("text/*", "text/plain")])
 def test_where_any_content_type_will_do_a_usual_one_is_sent_and_none_without_a_body(content_type, sent):
-    document = describe(body_of(content_type, {"type": "string"}), method="post")
+    document = describe(body_of(content_type, TEXT), method="post")
     assert f"\r\ncontent-type: {sent}\r\n" in sent_by(document, {"body": "b"})[0]
     for media_type in (content_type, "application/json", "application/x-www-form-urlencoded"):
         request, _ = sent_by(describe(body_of(media_type, {"properties": {"a": {}}}), method="post"), {})
@@ -7896,8 +7891,8 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
 
 
 @pytest.mark.parametrize("schemas", [
-    {"A": {"oneOf": [ref("A"), {"type": "string"}]}},
-    {"A": {"required": ["b"], "properties": {"b": ref("B")}}, "B": {"anyOf": [{"type": "string"}, {"oneOf": [ref("B")]}]}}])
+    {"A": {"oneOf": [ref("A"), TEXT]}},
+    {"A": {"required": ["b"], "properties": {"b": ref("B")}}, "B": {"anyOf": [TEXT, {"oneOf": [ref("B")]}]}}])
 def test_an_operation_whose_schema_refers_to_itself_without_end_is_refused_at_once(schemas):
     document = {**describe(components={"schemas": schemas}), "paths": {"/a": {
         "post": {"operationId": "needs", **json_body(ref("A"))},
@@ -8047,7 +8042,7 @@ SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
 ])
 def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(security, auth, sent):
     document = describe({"security": security, "parameters": [
-        parameter("x-key", where="header"), parameter("key"), parameter("o", {"type": "object"})]},
+        parameter("x-key", where="header"), parameter("key"), parameter("o", OBJECT)]},
                         components={"securitySchemes": SCHEMES})
     tool = only(openapi_tools(document, auth=auth))
     assert list(tool.parameters["properties"]) == ["o"]
@@ -8078,7 +8073,7 @@ def test_credentials_that_cannot_be_used_are_refused(auth, text):
 
 def test_headers_are_for_every_request():
     document = describe({"parameters": [parameter("X-Token", where="header", required=True)],
-                         **json_body({"type": "array"})}, method="post")
+                         **json_body(ARRAY)}, method="post")
     request, result = sent_by(document, {"body": []}, headers={"X-Token": "mine", "Accept": "a/b", "Content-Type": "c/d"})
     assert "\r\nx-token: mine\r\n" in request and "\r\naccept: a/b\r\n" in request and not result.is_error
     assert "\r\ncontent-type: c/d\r\n" in request
@@ -8135,7 +8130,7 @@ def parts_of(request):
 
 def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
     schema = {"type": "object", "properties": {
-        "note": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "object"}, "tags": {"type": "array"},
+        "note": TEXT, "n": {"type": "integer"}, "o": OBJECT, "tags": ARRAY,
         "file": {"type": "string", "format": "binary"}, "csv": {"type": "string", "contentMediaType": "text/csv"},
         "image": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
         "many": {"type": "array", "items": {"anyOf": [{"type": "string", "format": "binary"}, {"type": "null"}]}}}}
@@ -8181,9 +8176,9 @@ def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_th
     assert "content-type" not in request and sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
     made = describe(body_of(form, {"type": "object", "properties": {
         "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
-            "price": {"type": "string"}}}},
-        "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
-                               {"enum": [""], "type": "string"}]}, "j": {"type": "array"}}}, {
+            "price": TEXT}}},
+        "metadata": {"anyOf": [{"type": "object", "additionalProperties": TEXT},
+                               {"enum": [""], "type": "string"}]}, "j": ARRAY}}, {
             "metadata": deep, "items": {"style": "deepObject"}, "j": {"contentType": "application/json"}}), method="post")
     request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}, "j": [1]})
     assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v&j=%5B1%5D")
@@ -8191,11 +8186,11 @@ def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_th
 
 
 def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what_it_needs():
-    meta = {"type": "object", "description": "M", "properties": {"name": {"type": "string"}, "owner": {
+    meta = {"type": "object", "description": "M", "properties": {"name": TEXT, "owner": {
         "allOf": [ref("io.k8s.Meta")], "default": {}}}}
     pod = {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod"}], "properties": {
         "metadata": {"allOf": [ref("io.k8s.Meta")], "default": {}, "description": "D"},
-        "port": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        "port": {"oneOf": [{"type": "integer"}, TEXT], "format": "int-or-string"},
         "status": {"type": "object", "readOnly": True}}}
     document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")],
                          **body_of("*/*", ref("io.k8s.Pod"), required=True)},
@@ -8212,7 +8207,7 @@ def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what
 
 def test_no_value_leaves_its_place_and_what_an_independent_reader_reads_are_the_arguments():
     import urllib.parse
-    form = {"type": "object", "properties": {"s": {"type": "string"}, "many": {"type": "array"}}, "required": ["s"]}
+    form = {"type": "object", "properties": {"s": TEXT, "many": ARRAY}, "required": ["s"]}
     places = [parameter(name, where=where) for name, where in (
         ("p", "path"), ("q", "query"), ("X-A", "header"), ("c", "cookie"))]
     with serving(http_answer(b"ok")) as (url, requests):
