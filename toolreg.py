@@ -1828,7 +1828,7 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
             entries = f"\n{inspect.cleandoc(block)}\n" if lists_parameters else ""
-            entries = re.sub(r"\n[-*•] ", "\n", entries) if re.match(r"\n[-*•] ", entries) else entries
+            entries = re.sub(r"\n[-*•] ", "\n", entries) if entries[1:3] in ("- ", "* ", "• ") else entries
             unread, *parts = _compiled(_GOOGLE_ENTRY).split(entries)        # then name, text and what follows of each
             texts.update(zip(parts[::3], parts[1::3]))
             description += f"\n{heading}:{unread}\n{rest}" if unread.strip() else f"\n{rest}"
