@@ -5957,10 +5957,9 @@ def _part(node: Any, word: str, kind: type[Any]) -> Any:
 # --- keywords
 @functools.lru_cache(maxsize=1024)
 def _can_be_said(pattern: Any) -> bool:
-    try:
+    with contextlib.suppress(SchemaError):
         return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
-    except SchemaError:
-        return False
+    return False
 
 
 # keyword -> whether its argument is one. What descriptions get wrong is left out, as is every other word: the server
@@ -6082,14 +6081,13 @@ class _Schemas:
 
     def asked(self, schema: _Object) -> _Object:
         """Leave out the properties that are read-only."""
-        properties, hidden = {**_part(schema, "properties", dict)}, set[str]()
-        for name, each in [*properties.items()]:
+        properties, hidden = _part(schema, "properties", dict), set[str]()
+        for name, each in properties.items():
             with contextlib.suppress(ToolDefinitionError):      # told where the schema is said
-                if self.flat(each).get("readOnly") is True:
-                    hidden.add(name)
-                    del properties[name]
-        required = [name for name in dict.fromkeys(_part(schema, "required", list)) if name not in hidden]
-        return {**schema, "properties": properties, "required": required}
+                hidden |= {name} if self.flat(each).get("readOnly") is True else set()
+        required = dict.fromkeys(_part(schema, "required", list))
+        return {**schema, "properties": {name: properties[name] for name in properties if name not in hidden},
+                "required": [name for name in required if name not in hidden]}
 
     def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
         """Say a schema; `used` collects the names in $defs, `reference` leads to a definition."""
@@ -6654,10 +6652,9 @@ def _answer_in(response: _Response) -> Any:
     text, kind = response.text_of(body), _kind_of(media_type)
     if kind == "raw" and ("\ufffd" in text or "\0" in text):
         return Answer(f"{len(body)} bytes of {media_type or 'no type'}", Media(body, media_type))
-    try:
+    value: Any = text
+    with contextlib.suppress(ValueError):   # JSON only by name
         value = _read_json(text) if kind == "json" else text
-    except ValueError:                      # JSON only by name
-        value = text
     following = re.search(r'<([^<>]*)>[^<]*;\s*rel="?next\b', response.headers.get("link", ""))
     return Answer(f"{_content_of(value)}\n(there is more: {following[1]})", value) if following else value
 
