@@ -8054,21 +8054,18 @@ def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(securi
         assert not re.search("secret|dTp", sent_by(document, {}, auth=auth)[0])
 
 
-def test_a_secret_that_no_operation_sends_or_half_of_what_one_wants_is_told():
-    document = describe({"security": [{"k": [], "q": []}]}, components={"securitySchemes": SCHEMES})
-    with pytest.warns(ToolRegWarning, match="^auth: k is sent with no operation"):
-        openapi_tools(document, auth={"k": "secret"})
-    openapi_tools(document, auth={"k": "secret", "q": "secret"})        # in tests, a warning is an error
-
-
 @pytest.mark.parametrize("auth, text", [
     ({"d": "1"}, 'auth: "d" must be a security scheme of the document that can be sent, with text (it is http digest, '),
     ({"x": "1"}, 'auth: "x" must be a security scheme of the document that can be sent, with text (it is none, with str)'),
     ({"k": None}, 'auth: "k" must be a security scheme of the document that can be sent, with text (it is apikey head'),
     ("secret", "auth: must be a dict of security scheme -> secret")])
-def test_credentials_that_cannot_be_used_are_refused(auth, text):
+def test_credentials_that_cannot_be_used_are_refused_and_those_that_no_operation_sends_told(auth, text):
+    document = describe({"security": [{"k": [], "q": []}]}, components={"securitySchemes": SCHEMES})
     with pytest.raises(ToolDefinitionError, match=f"^{re.escape(text)}"):
-        openapi_tools(describe(components={"securitySchemes": SCHEMES}), auth=auth)
+        openapi_tools(document, auth=auth)
+    with pytest.warns(ToolRegWarning, match="^auth: k is sent with no operation"):
+        openapi_tools(document, auth={"k": "secret"})       # half of what one wants
+    openapi_tools(document, auth={"k": "secret", "q": "secret"})        # in tests, a warning is an error
 
 
 def test_headers_are_for_every_request():
@@ -8152,21 +8149,17 @@ def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
 
 
 def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_them():
-    deep = {"style": "deepObject", "explode": True}
-    created = {"anyOf": [{"type": "object", "properties": {"gt": {"type": "integer"}, "lte": {"type": "integer"}}},
+    deep, form = {"style": "deepObject", "explode": True}, "application/x-www-form-urlencoded"
+    created = {"anyOf": [{**OBJECT, "properties": {"gt": {"type": "integer"}, "lte": {"type": "integer"}}},
                          {"type": "integer"}]}
-    expand = {"type": "array", "items": {"type": "string", "maxLength": 5000}}
-    form = "application/x-www-form-urlencoded"
-    listed = describe({"parameters": [parameter("created", created, **deep), parameter("expand", expand, **deep)],
-                       **body_of(form, {"type": "object", "properties": {}}, {})})
+    listed = describe({"parameters": [parameter("created", created, **deep), parameter("expand", ARRAY, **deep)],
+                       **body_of(form, {**OBJECT, "properties": {}}, {})})
     request, _ = sent_by(listed, {"created": {"gt": 1, "lte": 2}, "expand": ["data.customer"]})
     assert request.startswith("GET /x?created%5Bgt%5D=1&created%5Blte%5D=2&expand%5B0%5D=data.customer HTTP/1.1\r\n")
     assert "content-type" not in request and sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
-    made = describe(body_of(form, {"type": "object", "properties": {
-        "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
-            "price": TEXT}}},
-        "metadata": {"anyOf": [{"type": "object", "additionalProperties": TEXT},
-                               {"enum": [""], "type": "string"}]}, "j": ARRAY}}, {
+    made = describe(body_of(form, {**OBJECT, "properties": {
+        "amount": {"type": "integer"}, "items": {**ARRAY, "items": {**OBJECT, "properties": {"price": TEXT}}},
+        "metadata": {"anyOf": [{**OBJECT, "additionalProperties": TEXT}, {"enum": [""], **TEXT}]}, "j": ARRAY}}, {
             "metadata": deep, "items": {"style": "deepObject"}, "j": {"contentType": "application/json"}}), method="post")
     request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}, "j": [1]})
     assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v&j=%5B1%5D")
@@ -8174,16 +8167,15 @@ def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_th
 
 
 def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what_it_needs():
-    meta = {"type": "object", "description": "M", "properties": {"name": TEXT, "owner": {
-        "allOf": [ref("io.k8s.Meta")], "default": {}}}}
-    pod = {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod"}], "properties": {
-        "metadata": {"allOf": [ref("io.k8s.Meta")], "default": {}, "description": "D"},
-        "port": {"oneOf": [{"type": "integer"}, TEXT], "format": "int-or-string"},
-        "status": {"type": "object", "readOnly": True}}}
+    inner = {"allOf": [ref("io.k8s.Meta")], "default": {}}
+    pod = {**OBJECT, "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod"}], "properties": {
+        "metadata": {**inner, "description": "D"}, "status": {**OBJECT, "readOnly": True},
+        "port": {"oneOf": [{"type": "integer"}, TEXT], "format": "int-or-string"}}}
     document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")],
                          **body_of("*/*", ref("io.k8s.Pod"), required=True)},
-                        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0",
-                        components={"schemas": {"io.k8s.Meta": meta, "io.k8s.Pod": pod, "io.k8s.Other": {}}})
+                        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0", components={"schemas": {
+                            "io.k8s.Meta": {**OBJECT, "description": "M", "properties": {"name": TEXT, "owner": inner}},
+                            "io.k8s.Pod": pod, "io.k8s.Other": {}}})
     tool = only(openapi_tools(document))
     assert list(tool.parameters["properties"]) == ["namespace", "dryRun", "metadata", "port"]
     assert list(tool.parameters["$defs"]) == ["io_k8s_Meta"] and "x-kubernetes" not in str(tool.parameters)
