@@ -7726,15 +7726,12 @@ def test_a_parameter_is_written_in_its_style(given, value, target):
     assert request.startswith(f"GET {target} HTTP/1.1\r\n") and result.value == "ok"
 
 
-PATH = describe({"parameters": [parameter("a", where="path"), parameter("b", {}, "path")]}, "/x/{a}{b}/end")
-
-
 @pytest.mark.parametrize("a, b", [("", "x"), (".", ""), (".", "."), ("..", ""), ("../../admin", "x"), ("a/..", "/x"),
                                   ("x\\..\\", "y"), ("./", "x")])
 def test_a_path_value_that_would_be_no_segment_is_refused(a, b):
-    request, result = sent_by(PATH, {"a": a, "b": b})
-    assert request is None
-    assert result.content == ("Error: a value in the path is empty, or has a part . or ..\n"
+    document = describe({"parameters": [parameter("a", where="path"), parameter("b", {}, "path")]}, "/x/{a}{b}/end")
+    request, result = sent_by(document, {"a": a, "b": b})
+    assert request is None and result.content == ("Error: a value in the path is empty, or has a part . or ..\n"
                               "Fix the arguments and call the tool again.")
 
 
@@ -7908,9 +7905,7 @@ def test_a_document_may_be_a_dict_a_text_a_path_or_a_url_and_its_servers_may_be_
     for spec in (json.loads(text), text, tmp_path / "api.json", str(tmp_path / "api.json")):
         assert only(openapi_tools(spec, base_url="https://example.com")).name == "op"
 
-    def answer(request, connection):
-        return http_answer(text.encode() if b"docs/api.json" in request else b"ok")
-    with serving(answer) as (url, requests):
+    with serving(lambda request, _: http_answer(text.encode() if b"api.json" in request else b"ok")) as (url, requests):
         assert only(openapi_tools(url + "/docs/api.json")).run({}) == "ok"
         assert requests[1].startswith(b"GET /docs/api/v1/x ")
 
@@ -7924,10 +7919,8 @@ def test_a_document_may_be_a_dict_a_text_a_path_or_a_url_and_its_servers_may_be_
     ("[]\n", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
     ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
-    ({"openapi": "3.1.0", "servers": [{"url": "https://{a}", "variables": {"a": 1}}], "paths": {"/a": {"get": {}}}},
-     "the OpenAPI document cannot be read: "),
-    ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
-     "no server is named with its whole URL (write base_url=)"),
+    (describe(servers=[{"url": "https://{a}", "variables": {"a": 1}}]), "the OpenAPI document cannot be read: "),
+    (describe(servers=None), "no server is named with its whole URL (write base_url=)"),
     ("no such file.json", "the OpenAPI document cannot be read: FileNotFoundError"),
     (None, "the OpenAPI document cannot be read: TypeError"),
     ("no\0file", "the OpenAPI document cannot be read: ValueError"),
@@ -7991,12 +7984,9 @@ def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the
 
 
 def test_the_reasons_of_many_refusals_are_grouped_and_at_most_twenty():
-    document = describe()
-    bad = {"requestBody": {"$ref": "#/no"}}
-    document["paths"] = {f"/{at}": {"post": bad if at < 50 else {"parameters": [parameter(f"p{at}", where="path")]}}
-                         for at in range(100)} | document["paths"]
+    bad = [{"requestBody": {"$ref": "#/no"}}] * 50 + [{"parameters": [parameter(f"p{at}", where="path")]} for at in range(50)]
     with pytest.warns(ToolRegWarning, match="OpenAPI: 100 of 101 tools left out:") as caught:
-        openapi_tools(document)
+        openapi_tools({**describe(), "paths": {"/": {"get": {}}, **{f"/{at}": {"post": bad[at]} for at in range(100)}}})
     lines = str(caught[0].message).splitlines()
     assert len(lines) == 22 and ' and 30 more: the reference "#/no" leads nowhere' in lines[1]
     assert lines[-1] == "- and 31 more reasons"
@@ -8186,10 +8176,9 @@ def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what
 
 
 def test_no_value_leaves_its_place_and_what_an_independent_reader_reads_are_the_arguments():
-    import urllib.parse
-    form = {"type": "object", "properties": {"s": TEXT, "many": ARRAY}, "required": ["s"]}
-    places = [parameter(name, where=where) for name, where in (
-        ("p", "path"), ("q", "query"), ("X-A", "header"), ("c", "cookie"))]
+    from urllib.parse import parse_qsl, unquote
+    form = {"properties": {"s": TEXT, "many": ARRAY}, "required": ["s"]}
+    places = [parameter(name, where=where) for name, where in zip(("p", "q", "X-A", "c"), ("path", "query", "header", "cookie"))]
     with serving(http_answer(b"ok")) as (url, requests):
         urlencoded, multipart = (only(openapi_tools(describe(
             {"parameters": places, **body_of(kind, form)}, "/x/{p}/end", "post"), base_url=url))
@@ -8208,12 +8197,12 @@ def test_no_value_leaves_its_place_and_what_an_independent_reader_reads_are_the_
                 head, _, sent = requests[-1].partition(b"\r\n\r\n")
                 first, *lines = head.decode().split("\r\n")
                 fields, (got, asked) = dict(line.split(": ", 1) for line in lines), first.split(" ")[1].split("?")
-                assert [urllib.parse.unquote(part) for part in got.split("/")] == ["", "x", segment, "end"]
-                assert urllib.parse.parse_qsl(asked, keep_blank_values=True) == [("q", query)]
-                assert fields["x-a"] == header and urllib.parse.unquote(fields["cookie"]) == f"c={cookie}"
+                assert [*map(unquote, got.split("/"))] == ["", "x", segment, "end"] and len(fields) == 9
+                assert parse_qsl(asked, keep_blank_values=True) == [("q", query)]
+                assert fields["x-a"] == header and unquote(fields["cookie"]) == f"c={cookie}"
                 pairs = ([(name, data.decode()) for name, _, _, data in parts_of(requests[-1])] if tool is multipart
-                         else urllib.parse.parse_qsl(sent.decode(), keep_blank_values=True))
-                assert pairs == [("s", single), *(("many", each) for each in many)] and len(fields) == 9
+                         else parse_qsl(sent.decode(), keep_blank_values=True))
+                assert pairs == [("s", single), *(("many", each) for each in many)]
         same()
 
 
