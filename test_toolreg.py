@@ -2537,7 +2537,6 @@ KEPT_TURNS = {                              # what a model answers -> how it sta
         ({"role": "assistant", "content": None, "tool_calls": [], "refusal": "No."},      # as servers refuse it
          {"role": "assistant", "content": "", "refusal": "No."}),
         ({"role": "assistant", "content": None, "audio": None}, {"role": "assistant", "content": ""}),
-        ({"role": None, "content": "Hello."}, {"role": "assistant", "content": "Hello."}),
     ],
 }
 
@@ -5876,8 +5875,9 @@ SPELLED_MESSAGES["openai-chat"].update({
         role="assistant", content=None, tool_calls=[SPELLED_CALLS["openai-chat"]["object"][0]]))]),
     "choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
 })
-KEPT_TURNS["openai-chat"].append(
-    (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}))
+KEPT_TURNS["openai-chat"] += [
+    (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
+    ({"role": None, "content": "Hello."}, {"role": "assistant", "content": "Hello."})]
 WITHOUT_CALLS["openai-chat"] += [
     {"choices": []},
     {"tool_calls": []}, SdkObject(role="assistant", content="", tool_calls=[])]
