@@ -70,8 +70,8 @@ LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("resume async extract elsewhere schema formats notes types contracts roots strict spellings responses "
-            "anthropic gemini ollama streams importers classes langchain network dialect openapi find mcp serve http switch trace "
-            "cli").split()
+            "anthropic gemini ollama streams importers classes langchain network dialect openapi find link mcp desk "
+            "serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -279,7 +279,7 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
     assert len(CORE.splitlines()) <= 3_285
-    assert len(SOURCE.splitlines()) <= 8_575
+    assert len(SOURCE.splitlines()) <= 8_585
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -8349,7 +8349,22 @@ def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
 
 
 # ---------------------------------------------------------------------------
-# mcp: tools from MCP servers (stdio, streamable HTTP)
+# link: a connection with an MCP server (stdio, streamable HTTP)
+# ---------------------------------------------------------------------------
+@pytest.mark.parametrize("transport", ["npx -y server", "server.exe", [], {}, {"args": ["x"]}, 7, None, "ftp://x/y"])
+def test_a_transport_that_is_none_is_refused_with_what_to_write(transport):
+    with pytest.raises(McpError, match="transport: must be a command as a list"):
+        toolreg._connector_of(transport, {}, {})
+
+
+def test_a_path_is_run_by_the_interpreter_of_its_kind(tmp_path):
+    for name, interpreter in (("server.py", sys.executable), ("server.js", "node")):
+        command, *_ = toolreg._connector_of(tmp_path / name, {}, {}).args
+        assert command == [interpreter, str(tmp_path / name)]
+
+
+# ---------------------------------------------------------------------------
+# mcp: tools from MCP servers
 # ---------------------------------------------------------------------------
 # A server that does what the code says that its tool "run" is given, and misbehaves as its first argument says.
 MCP_CHILD = r'''
@@ -8784,18 +8799,6 @@ def test_a_configuration_registers_all_its_servers_and_names_the_one_that_cannot
         tool.func.__closure__[0].cell_contents.close()
 
 
-@pytest.mark.parametrize("transport", ["npx -y server", "server.exe", [], {}, {"args": ["x"]}, 7, None, "ftp://x/y"])
-def test_a_transport_that_is_none_is_refused_with_what_to_write(transport):
-    with pytest.raises(McpError, match="transport: must be a command as a list"):
-        McpClient(transport)
-
-
-def test_a_path_is_run_by_the_interpreter_of_its_kind(mcp_child, tmp_path):
-    assert mcp_child()
-    with McpClient(tmp_path / "mcp_child.py") as client:
-        assert client._link.child.args == [sys.executable, str(tmp_path / "mcp_child.py")]
-
-
 # --- streamable HTTP: a loopback server that behaves as the tool's name says
 class McpOverHttp(http.server.BaseHTTPRequestHandler):
     """A server with a handshake and sessions."""
@@ -9093,7 +9096,7 @@ def test_over_http_what_is_no_server_is_named():
 
 
 # ---------------------------------------------------------------------------
-# serve: the same tools for MCP clients
+# desk: the same tools as MCP says them, and the answers to its messages
 # ---------------------------------------------------------------------------
 TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
                   "annotations": {"readOnlyHint": True}}
@@ -9109,6 +9112,57 @@ def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
             build()
 
 
+@dataclasses.dataclass
+class Order:
+    price: int
+    discount: dataclasses.InitVar[int]
+    mean: float = 0.0
+    total: int = dataclasses.field(init=False)
+
+    def __post_init__(self, discount):
+        self.total = self.price - discount
+
+
+@dataclasses.dataclass
+class GiftOrder(Order):
+    card: str = ""
+
+
+class PriceOfPydantic:
+    """Read by one schema, and written by another, as a model with computed fields and serializers is."""
+
+    @staticmethod
+    def model_json_schema(mode="validation"):
+        kinds = {"validation": {"price": "integer"}, "serialization": {"price": "string", "sum": "integer"}}[mode]
+        return {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}, "required": [*kinds]}
+
+    def model_dump(self, **options):
+        return {"price": "5 €", "sum": 5, "of a subclass": 1}
+
+
+@of("types")
+@pytest.mark.parametrize("returns, value, written", [
+    (Order, Order(5, 1), {"price": 5, "mean": 0.0, "total": 4}),
+    (Order, Order(5, 1, float("nan")), {"price": 5, "mean": "NaN", "total": 4}),
+    (Order, GiftOrder(5, 1, float("-inf"), card="x"), {"price": 5, "mean": "-Infinity", "total": 4, "card": "x"}),
+    (dict[str, Order], {"a": GiftOrder(5, 1)}, {"a": {"price": 5, "mean": 0.0, "total": 4, "card": ""}}),
+    (PriceOfPydantic, PriceOfPydantic(), {"price": "5 €", "sum": 5, "of a subclass": 1}),
+])
+def test_whatever_a_function_gives_by_its_annotation_fits_the_schema_that_is_listed(returns, value, written):
+    def quote():
+        return value
+    quote.__annotations__["return"] = returns
+    registry = ToolRegistry([quote])
+    desk = toolreg._Desk(registry)
+    [listed] = desk.list_tools({}, "2025-06-18")["tools"]
+    answer = desk.call_tool({"name": "quote"}, "2025-06-18")
+    assert (answer["isError"], answer["structuredContent"]) == (False, written)
+    assert is_valid(written, listed["outputSchema"]) and not is_valid({"a": 5, "price": None}, listed["outputSchema"])
+
+
+# ---------------------------------------------------------------------------
+# serve: the same tools for MCP clients
+# ---------------------------------------------------------------------------
 SERVED = r"""
 import os, signal, subprocess, sys, threading, time
 sys.path.insert(0, FOLDER)
@@ -9311,54 +9365,6 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
     assert [answers[id]["error"] for id in (5, 11)] == [
         {"code": -32603, "message": f"internal error: {name}"} for name in ("SystemExit", "KeyboardInterrupt")]
     assert [answers[id]["error"]["code"] for id in (9, 10)] == [-32602, -32602]
-
-
-@dataclasses.dataclass
-class Order:
-    price: int
-    discount: dataclasses.InitVar[int]
-    mean: float = 0.0
-    total: int = dataclasses.field(init=False)
-
-    def __post_init__(self, discount):
-        self.total = self.price - discount
-
-
-@dataclasses.dataclass
-class GiftOrder(Order):
-    card: str = ""
-
-
-class PriceOfPydantic:
-    """Read by one schema, and written by another, as a model with computed fields and serializers is."""
-
-    @staticmethod
-    def model_json_schema(mode="validation"):
-        kinds = {"validation": {"price": "integer"}, "serialization": {"price": "string", "sum": "integer"}}[mode]
-        return {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}, "required": [*kinds]}
-
-    def model_dump(self, **options):
-        return {"price": "5 €", "sum": 5, "of a subclass": 1}
-
-
-@of("types")
-@pytest.mark.parametrize("returns, value, written", [
-    (Order, Order(5, 1), {"price": 5, "mean": 0.0, "total": 4}),
-    (Order, Order(5, 1, float("nan")), {"price": 5, "mean": "NaN", "total": 4}),
-    (Order, GiftOrder(5, 1, float("-inf"), card="x"), {"price": 5, "mean": "-Infinity", "total": 4, "card": "x"}),
-    (dict[str, Order], {"a": GiftOrder(5, 1)}, {"a": {"price": 5, "mean": 0.0, "total": 4, "card": ""}}),
-    (PriceOfPydantic, PriceOfPydantic(), {"price": "5 €", "sum": 5, "of a subclass": 1}),
-])
-def test_whatever_a_function_gives_by_its_annotation_fits_the_schema_that_is_listed(returns, value, written):
-    def quote():
-        return value
-    quote.__annotations__["return"] = returns
-    registry = ToolRegistry([quote])
-    desk = toolreg._Desk(registry)
-    [listed] = desk.list_tools({}, "2025-06-18")["tools"]
-    answer = desk.call_tool({"name": "quote"}, "2025-06-18")
-    assert (answer["isError"], answer["structuredContent"]) == (False, written)
-    assert is_valid(written, listed["outputSchema"]) and not is_valid({"a": 5, "price": None}, listed["outputSchema"])
 
 
 def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_from_ending(tmp_path):
@@ -10509,7 +10515,7 @@ def test_functions_of_a_file_are_listed_and_called_with_their_real_types_and_wha
     ("lesson 2 --mermaid /nowhere/x", "No such file"),
     ("serve my_tools.py --token x", "token: must be visible ASCII text, and goes with http="),
     ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: resume, '),
-    ("vendor --without network", 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
+    ("vendor --without network", 'vendor: "network" cannot be left out (it is used by: openapi, link, mcp, serve, http)'),
     ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: mcp)'),
     ("vendor -o .", "Is a directory"),
     *[(f"vendor -o {name}", f"vendor: {name}: is not as vendor made it (--force overwrites it)")

@@ -31,7 +31,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
 resume, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
 spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
-dialect, openapi, find, mcp, serve, http, switch, trace, cli.
+dialect, openapi, find, link, mcp, desk, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
@@ -100,8 +100,9 @@ _CHAPTERS: dict[str, str] = {
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
     "streams": "collect_stream acollect_stream", "importers": "ToolList", "classes": "class_tools register_from_class",
     "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
-    "dialect": "", "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
-    "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
+    "dialect": "", "openapi": "openapi_tools register_from_openapi", "link": "McpError",
+    "mcp": "McpClient mcp_tools register_from_mcp", "desk": "mcp", "serve": "serve_mcp",
+    "network": "HttpError", "http": "HttpModel", "find": "search_registry", "switch": "",
     "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
@@ -6713,15 +6714,14 @@ __all__ += ["search_registry"]
 
 
 # ---------------------------------------------------------------------------
-# mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 2 7 9 10 importers network
+# link: a connection with an MCP server (stdio, streamable HTTP)
+#    uses 1 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
 _NO_HANDSHAKE = _REVISIONS[0]   # in it each request says who asks, in its `_meta` and its headers
 _META = "io.modelcontextprotocol/"              # before the names in `_meta`
 _CLIENT = {"name": "toolreg", "version": __version__}
 _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
-_HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
 _MAX_UNSENT = 1_000             # replies to a server that asks and asks, and does not read
 _GRACE = 1.0                    # seconds for each way of asking a server to end, and for each courtesy
@@ -6731,11 +6731,6 @@ _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type"
 _PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
-_BAD_MIRROR = "x-mcp-header: must name a header, once, of a string, integer or boolean in properties alone (got %s)"
-_UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
-                 "This is a fault of the tool, not of the arguments: go on without it.")
-_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
-_TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 _Message = dict[str, Any]
 
 
@@ -7044,20 +7039,6 @@ def _header_text(value: Any) -> str:
     return text if is_plain else f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
 
 
-def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
-    """Note header -> way to the argument, None below other keywords than `properties`; a wrong one is a McpError."""
-    way = None if way is None else (*way, *steps)
-    for keyword, argument in schema.items() if isinstance(schema, dict) else ():
-        onward = way if keyword == "properties" else None
-        _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
-        if keyword == "x-mcp-header":
-            is_name = isinstance(argument, str) and re.fullmatch(_HEADER_NAME, argument)
-            header, is_value = f"mcp-param-{argument}".lower(), schema.get("type") in ("string", "integer", "boolean")
-            if not (way and is_name and is_value) or header in found:
-                raise McpError(_BAD_MIRROR % _shown(argument))
-            found[header] = way
-
-
 def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
@@ -7074,6 +7055,21 @@ def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Calla
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     given = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
     return functools.partial(_Pipe, parts, inherited | given, entry.get("cwd"))
+
+
+__all__ += ["McpError"]
+
+
+# ---------------------------------------------------------------------------
+# mcp: tools from MCP servers
+#    uses 1 2 7 9 10 importers network link
+# ---------------------------------------------------------------------------
+_HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
+_BAD_MIRROR = "x-mcp-header: must name a header, once, of a string, integer or boolean in properties alone (got %s)"
+_UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
+                 "This is a fault of the tool, not of the arguments: go on without it.")
+_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
+_TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 
 
 class McpClient:
@@ -7180,6 +7176,20 @@ class McpClient:
             return self._link
 
 
+def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
+    """Note header -> way to the argument, None below other keywords than `properties`; a wrong one is a McpError."""
+    way = None if way is None else (*way, *steps)
+    for keyword, argument in schema.items() if isinstance(schema, dict) else ():
+        onward = way if keyword == "properties" else None
+        _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
+        if keyword == "x-mcp-header":
+            is_name = isinstance(argument, str) and re.fullmatch(_HEADER_NAME, argument)
+            header, is_value = f"mcp-param-{argument}".lower(), schema.get("type") in ("string", "integer", "boolean")
+            if not (way and is_name and is_value) or header in found:
+                raise McpError(_BAD_MIRROR % _shown(argument))
+            found[header] = way
+
+
 def _block_text(block: _Message) -> str:
     """Spell a content block for the model: text as it is, all else described, with the text that it holds."""
     inner = block["resource"] if isinstance(block.get("resource"), dict) else block
@@ -7250,27 +7260,20 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
-__all__ += ["McpClient", "McpError", "mcp_tools"]
+__all__ += ["McpClient", "mcp_tools"]
 
 
 # ---------------------------------------------------------------------------
-# serve: the same tools for MCP clients
-#    uses 1 2 3 4 8 10 network
+# desk: the same tools as MCP says them, and the answers to its messages
+#    uses 1 2 3 4 8 10
 # ---------------------------------------------------------------------------
-MAX_SERVED = 100            # messages at once on stdio, connections at once over HTTP
 MAX_MESSAGE = 4 * 2**20     # bytes
-MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
-LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
 _STATELESS, _GREETED = "2026-07-28", ("2025-11-25", "2025-06-18")       # in the older ones a greeting comes first
 _META_NEEDED = ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities")
 _ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
 _FRESH = {"ttlMs": 0, "cacheScope": "private"}          # tools may change, and nobody is told
 _NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
 _MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
-_LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
-_HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
-_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-_OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
 _Rpc = dict[str, Any]       # an object of JSON-RPC
 
 # what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
@@ -7411,6 +7414,19 @@ _SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> what ans
     _STATELESS: {**_TOOLS, "server/discover": lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT, **_FRESH}},
     **dict.fromkeys(_GREETED, {**_TOOLS, "ping": lambda *_: {}, "initialize": (
         lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision})})}
+
+
+# ---------------------------------------------------------------------------
+# serve: the same tools for MCP clients
+#    uses 1 10 network desk
+# ---------------------------------------------------------------------------
+MAX_SERVED = 100            # messages at once on stdio, connections at once over HTTP
+MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
+LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
+_LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
+_HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
 
 
 def _serve_pipes(desk: _Desk) -> None:
