@@ -10516,7 +10516,7 @@ def test_functions_of_a_file_are_listed_and_called_with_their_real_types_and_wha
     ("serve my_tools.py --token x", "token: must be visible ASCII text, and goes with http="),
     ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: resume, '),
     ("vendor --without network", 'vendor: "network" cannot be left out (it is used by: openapi, link, mcp, serve, http)'),
-    ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: mcp)'),
+    ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: link, mcp)'),
     ("vendor -o .", "Is a directory"),
     *[(f"vendor -o {name}", f"vendor: {name}: is not as vendor made it (--force overwrites it)")
       for name in ("my_tools.py", "picture.png", "changed.py")],
