@@ -29,7 +29,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
-resume, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
+resume, async, extract, elsewhere, schema, formats, texts, notes, types, contracts, roots, strict,
 spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
 dialect, openapi, find, link, mcp, desk, serve, http, switch, trace, cli.
 """
@@ -107,8 +107,11 @@ _CHAPTERS: dict[str, str] = {
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?",
-    "types": "class-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
-             "datetime.timedelta fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address",
+    "types": "class-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller",
+    "texts": "datetime.datetime datetime.date datetime.time datetime.timedelta uuid.UUID decimal.Decimal builtins.bytes "
+             "builtins.bytearray fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address "
+             "pathlib.Path pathlib.PurePath pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath "
+             "pathlib.PureWindowsPath",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -1343,7 +1346,7 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
-# --- types that JSON has, and types that are spelled as text
+# --- types that JSON has
 def _as_float(value: Any) -> Any:
     try:
         return float(value)
@@ -1352,52 +1355,6 @@ def _as_float(value: Any) -> Any:
 
 
 _SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
-
-
-def _read_iso(cls: Any, found: re.Match[str]) -> Any:
-    """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
-    date, clock, second, fraction, offset = found.groups()
-    if bool(clock) != hasattr(cls, "hour"):         # a date-time without a time would be a guess
-        raise ValueError
-    if offset:
-        digits = "+0000" if offset in "Zz" else offset.replace(":", "") + "00"
-        offset = f"{digits[:3]}:{digits[3:5]}" + (f":{digits[5:-2]}" if digits[5:-2] else "")
-    if clock:
-        clock += (second or ":00") + (f".{fraction[:6]:0<6}" if fraction else "") + (offset or "")
-    return cls.fromisoformat("T".join(filter(None, (date, clock))))
-
-
-def _read_base64(cls: Any, found: re.Match[str]) -> Any:
-    from base64 import b64decode
-    return cls(b64decode(found.string, validate=True))
-
-
-_ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
-        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
-# class -> (format, what its texts look like, how such a text is read; None: by the class, which alone would take more)
-_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any] | None]] = {
-    "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
-    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", None),
-    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", None),
-    **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
-    **{f"pathlib.{flavour}Path": ("path", ".*", None)
-       for flavour in ("", "Posix", "Windows", "Pure", "PurePosix", "PureWindows")},
-}
-
-
-def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
-    name, pattern, parse = _SPELLED[_full_name(cls)]
-    article = {"i": "an ", "b": ""}.get(name[0], "a ")
-
-    def read(text: str) -> Any:
-        try:
-            if found := re.match(pattern, text, re.ASCII | re.DOTALL):
-                return parse(cls, found) if parse else cls(text)
-        except (ValueError, ArithmeticError):
-            pass
-        raise _unfit(f"{_shown(text)} is not {article}{name}")
-    keyword = "contentEncoding" if name == "base64" else "format"
-    return _Form({"type": "string", keyword: name}, read, cls.__hash__ is not None)
 
 
 # --- rows: (annotation, its arguments, builder) -> form
@@ -1540,7 +1497,6 @@ _ROWS: dict[str, _TypeRow] = {
     "typing.Annotated":
         lambda given, args, build: functools.reduce(build.noted, given.__metadata__, build.form(args[0])),
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
-    **dict.fromkeys(_SPELLED, _spelled),
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
@@ -4212,6 +4168,80 @@ _FORMATS.update({
 
 
 # ---------------------------------------------------------------------------
+# texts: types whose JSON is a text: dates and times, UUID, Decimal, Path, bytes
+#    uses 1 3 4
+# ---------------------------------------------------------------------------
+def _read_iso(cls: Any, found: re.Match[str]) -> Any:
+    """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
+    date, clock, second, fraction, offset = found.groups()
+    if bool(clock) != hasattr(cls, "hour"):         # a date-time without a time would be a guess
+        raise ValueError
+    if offset:
+        digits = "+0000" if offset in "Zz" else offset.replace(":", "") + "00"
+        offset = f"{digits[:3]}:{digits[3:5]}" + (f":{digits[5:-2]}" if digits[5:-2] else "")
+    if clock:
+        clock += (second or ":00") + (f".{fraction[:6]:0<6}" if fraction else "") + (offset or "")
+    return cls.fromisoformat("T".join(filter(None, (date, clock))))
+
+
+def _read_base64(cls: Any, found: re.Match[str]) -> Any:
+    from base64 import b64decode
+    return cls(b64decode(found.string, validate=True))
+
+
+def _duration_text(value: Any) -> str:
+    """Spell a timedelta as ISO 8601 does; the sign of a negative one stands in front."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    fraction = f".{value.microseconds:06d}" if value.microseconds else ""
+    return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
+
+
+def _read_duration(cls: Any, found: re.Match[str]) -> Any:
+    sign, *parts = found.groups()
+    names = ("weeks", "days", "hours", "minutes", "seconds")
+    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
+    return -duration if sign == "-" else duration
+
+
+_DURATION = r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
+_ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
+        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
+# class -> (format, what its texts look like, how such a text is read; None: by the class, which alone would take more)
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any] | None]] = {
+    "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", None),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", None),
+    **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
+    **{f"pathlib.{flavour}Path": ("path", ".*", None)
+       for flavour in ("", "Posix", "Windows", "Pure", "PurePosix", "PureWindows")},
+    "datetime.timedelta": ("duration", _DURATION, _read_duration),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
+    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
+}
+
+
+def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
+    name, pattern, parse = _SPELLED[_full_name(cls)]
+    article = {"i": "an ", "b": ""}.get(name[0], "a ")
+
+    def read(text: str) -> Any:
+        try:
+            if found := re.match(pattern, text, re.ASCII | re.DOTALL):
+                return parse(cls, found) if parse else cls(text)
+        except (ValueError, ArithmeticError):
+            pass
+        raise _unfit(f"{_shown(text)} is not {article}{name}")
+    keyword = "contentEncoding" if name == "base64" else "format"
+    return _Form({"type": "string", keyword: name}, read, cls.__hash__ is not None)
+
+
+_ROWS.update(dict.fromkeys(_SPELLED, _spelled))
+_WRITERS_BY_SHAPE[:0] = [
+    (_is_any("datetime.timedelta"), _duration_text), (_is_any("fractions.Fraction", "ipaddress._IPAddressBase"), str)]
+
+
+# ---------------------------------------------------------------------------
 # notes: limits, texts and checks of annotated-types and pydantic, in Annotated or as a default
 #    uses 1 3 4
 # ---------------------------------------------------------------------------
@@ -4469,32 +4499,6 @@ _ROWS_BY_SHAPE[:0] = [
 ]
 
 
-# --- more types that are spelled as text
-def _duration_text(value: Any) -> str:
-    """Spell a timedelta as ISO 8601 does; the sign of a negative one stands in front."""
-    sign, value = ("-", -value) if value.days < 0 else ("", value)
-    minutes, seconds = divmod(value.seconds, 60)
-    fraction = f".{value.microseconds:06d}" if value.microseconds else ""
-    return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
-
-
-def _read_duration(cls: Any, found: re.Match[str]) -> Any:
-    sign, *parts = found.groups()
-    names = ("weeks", "days", "hours", "minutes", "seconds")
-    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
-    return -duration if sign == "-" else duration
-
-
-_DURATION = r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
-_SPELLED.update({
-    "datetime.timedelta": ("duration", _DURATION, _read_duration),
-    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
-    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
-})
-_WRITERS_BY_SHAPE[:0] = [
-    (_is_any("datetime.timedelta"), _duration_text), (_is_any("fractions.Fraction", "ipaddress._IPAddressBase"), str)]
-
-
 # --- mappings: in the names of an object, a key that is no text is JSON text
 _KEY_NAMES: dict[Any, dict[str, Any]] = {
     "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
@@ -4538,7 +4542,7 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form(schema, read, hashable=False)
 
 
-_ROWS.update(dict.fromkeys(_SPELLED, _spelled) | dict.fromkeys(
+_ROWS.update(dict.fromkeys(
     ("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping_by_keys))
 
 
