@@ -70,7 +70,7 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("resume async extract elsewhere schema formats texts notes types contracts roots strict spellings responses "
+CHAPTERS = ("resume async extract elsewhere media schema formats texts notes types contracts roots strict spellings responses "
             "anthropic gemini ollama streams importers classes langchain network dialect openapi find link mcp desk "
             "serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
@@ -279,8 +279,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_285
-    assert len(SOURCE.splitlines()) <= 8_585
+    assert len(CORE.splitlines()) <= 3_200
+    assert len(SOURCE.splitlines()) <= 8_620
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -2129,19 +2129,6 @@ def test_results_are_equal_where_what_the_model_reads_is_equal():
     assert ToolResult("1", "f", "3") != ToolResult("2", "f", "3")
 
 
-def test_media_are_bytes_with_a_type_and_are_shown_in_one_line():
-    assert repr(Media(b"abc", "image/png")) == "[image/png, 3 bytes]" and Media(bytearray(b"a"), "a/b") == Media(b"a", "a/b")
-    for wrong in (("text", "image/png"), (b"x", None)):
-        with pytest.raises(TypeError, match="Media: data must be bytes, media_type text"):
-            Media(*wrong)
-
-
-# what an API has no place for stays a line of text
-MIXED = ToolResult("i", "f", "see:\n[image/png, 3 bytes]\n[application/pdf, 1 bytes]\n[audio/wav, 2 bytes]", media=(
-    Media(b"abc", "image/png"), Media(b"%", "application/pdf"), Media(b"ww", "audio/wav")))
-SILENT = ToolResult("i", "f", "", media=(Media(b"abc", "image/png"),))
-
-
 # ---------------------------------------------------------------------------
 # 8. The wire: how chat completions spell tools, calls and results
 # ---------------------------------------------------------------------------
@@ -3303,23 +3290,6 @@ def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
     assert (type(run), run.name, run.max_result, run.list_tools()) == (Mine, "x", 9, ["add"])
 
 
-# --- results that are more than text
-@pytest.mark.parametrize("value, content, program", [
-    (Media(b"abc", "image/png"), "[image/png, 3 bytes]", Media(b"abc", "image/png")),
-    (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
-    (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
-    (("see:", Media(b"abc", "image/png")), "see:\n[image/png, 3 bytes]", ("see:", Media(b"abc", "image/png"))),
-    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7), (Answer("2 images", [1]), "2 images", [1]),
-    (Answer(["a", "b"], 1), "a\nb", 1),
-])
-def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
-    registry = ToolRegistry()
-    registry.register(lambda: value, name="t")
-    for result in invoked(registry, "t", {}):
-        media = (Media(b"abc", "image/png"),) if "[image" in content else ()
-        assert (result.content, result.value, result.media) == (content, program, media)
-
-
 def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
     registry = ToolRegistry(max_result=4)
     registry.register(lambda n: "x" * n, name="t")
@@ -3599,35 +3569,6 @@ def test_at_the_limit_the_error_carries_a_history_that_is_whole():
 def test_options_that_cannot_be_are_refused_before_the_model_is_asked(options, error):
     with pytest.raises(error):
         agent_loop(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options)
-
-
-def looking(sees, media_type="image/png"):
-    """Give a model that looks at something and at words, and a registry with which it does."""
-    registry = ToolRegistry()
-    registry.register(lambda: ["see:", Media(b"abc", media_type), Media(b"ww", "audio/wav")], name="look")
-    registry.register(lambda: "words", name="read")
-    model = scripted_model([ToolCall("c1", "look", {}), ToolCall("c2", "read", {})], ToolCall("c3", "read", {}), "Done.")
-    model.sees_images = sees
-    return model, registry
-
-
-SEEN = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,YWJj"}}]}
-
-
-@pytest.mark.parametrize("sees, media_type, shown", [
-    (True, "image/png", [SEEN]), (False, "image/png", []), (True, "application/pdf", [])])
-def test_a_model_that_sees_is_shown_the_images_of_results_after_all_of_them(sees, media_type, shown):
-    model, registry = looking(sees, media_type)
-    said = list(agent_loop(model, "go", registry))
-    assert said[3:-3] == shown and said[1]["content"].startswith(f"see:\n[{media_type}, 3 bytes]")
-    assert [message["role"] for message in (*said[:3], *said[-3:])] == [
-        "assistant", "tool", "tool", "assistant", "tool", "assistant"]
-
-
-@pytest.mark.parametrize("api_format", [api_format for api_format in API_FORMATS if api_format != "mcp"])
-def test_an_image_is_shown_once_however_the_api_has_it(api_format):
-    model, registry = looking(True)
-    assert json.dumps(run_agent(model, "go", registry, api_format=api_format)).count("YWJj") == 1
 
 
 @pytest.mark.parametrize("model, registry, fault", [
@@ -4145,12 +4086,6 @@ def test_an_async_loop_is_a_stream_whose_tools_run_in_the_context_of_its_call():
     assert messages[1]["content"] == messages[3]["content"] == "called"
 
 
-@pytest.mark.parametrize("sees, shown", [(True, [SEEN]), (False, [])])
-def test_a_model_that_sees_is_shown_images_in_async_runs_too(sees, shown):
-    model, registry = looking(sees)
-    assert asyncio.run(arun_agent(model, "go", registry))[4:-3] == shown
-
-
 def test_what_ends_an_async_run_carries_the_messages():
     def fails(messages):
         raise ConnectionError("lost")
@@ -4524,6 +4459,74 @@ def test_whatever_happens_each_call_has_one_result_and_nothing_is_left(threads):
         warnings.simplefilter("ignore")     # of a fork beside threads, and of coroutines whose loop was blocked
         stateful.run_state_machine_as_test(Turmoil, settings=settings(
             max_examples=8, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)))
+
+
+# ---------------------------------------------------------------------------
+# media: results that are no text, or that word their own message
+# ---------------------------------------------------------------------------
+def test_media_are_bytes_with_a_type_and_are_shown_in_one_line():
+    assert repr(Media(b"abc", "image/png")) == "[image/png, 3 bytes]" and Media(bytearray(b"a"), "a/b") == Media(b"a", "a/b")
+    for wrong in (("text", "image/png"), (b"x", None)):
+        with pytest.raises(TypeError, match="Media: data must be bytes, media_type text"):
+            Media(*wrong)
+
+
+# what an API has no place for stays a line of text
+MIXED = ToolResult("i", "f", "see:\n[image/png, 3 bytes]\n[application/pdf, 1 bytes]\n[audio/wav, 2 bytes]", media=(
+    Media(b"abc", "image/png"), Media(b"%", "application/pdf"), Media(b"ww", "audio/wav")))
+SILENT = ToolResult("i", "f", "", media=(Media(b"abc", "image/png"),))
+
+
+@pytest.mark.parametrize("value, content, program", [
+    (Media(b"abc", "image/png"), "[image/png, 3 bytes]", Media(b"abc", "image/png")),
+    (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
+    (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
+    (("see:", Media(b"abc", "image/png")), "see:\n[image/png, 3 bytes]", ("see:", Media(b"abc", "image/png"))),
+    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7), (Answer("2 images", [1]), "2 images", [1]),
+    (Answer(["a", "b"], 1), "a\nb", 1),
+])
+def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    for result in invoked(registry, "t", {}):
+        media = (Media(b"abc", "image/png"),) if "[image" in content else ()
+        assert (result.content, result.value, result.media) == (content, program, media)
+
+
+def looking(sees, media_type="image/png"):
+    """Give a model that looks at something and at words, and a registry with which it does."""
+    registry = ToolRegistry()
+    registry.register(lambda: ["see:", Media(b"abc", media_type), Media(b"ww", "audio/wav")], name="look")
+    registry.register(lambda: "words", name="read")
+    model = scripted_model([ToolCall("c1", "look", {}), ToolCall("c2", "read", {})], ToolCall("c3", "read", {}), "Done.")
+    model.sees_images = sees
+    return model, registry
+
+
+SEEN = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,YWJj"}}]}
+
+
+@pytest.mark.parametrize("sees, media_type, shown", [
+    (True, "image/png", [SEEN]), (False, "image/png", []), (True, "application/pdf", [])])
+def test_a_model_that_sees_is_shown_the_images_of_results_after_all_of_them(sees, media_type, shown):
+    model, registry = looking(sees, media_type)
+    said = list(agent_loop(model, "go", registry))
+    assert said[3:-3] == shown and said[1]["content"].startswith(f"see:\n[{media_type}, 3 bytes]")
+    assert [message["role"] for message in (*said[:3], *said[-3:])] == [
+        "assistant", "tool", "tool", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize("api_format", [api_format for api_format in API_FORMATS if api_format != "mcp"])
+def test_an_image_is_shown_once_however_the_api_has_it(api_format):
+    model, registry = looking(True)
+    assert json.dumps(run_agent(model, "go", registry, api_format=api_format)).count("YWJj") == 1
+
+
+@of("async")
+@pytest.mark.parametrize("sees, shown", [(True, [SEEN]), (False, [])])
+def test_a_model_that_sees_is_shown_images_in_async_runs_too(sees, shown):
+    model, registry = looking(sees)
+    assert asyncio.run(arun_agent(model, "go", registry))[4:-3] == shown
 
 
 # ---------------------------------------------------------------------------
@@ -6063,6 +6066,7 @@ def test_a_copy_without_the_chapter_responses_refuses_its_words_and_never_reads_
             attempt()
 
 
+@of("media")
 def test_responses_are_sent_media_as_parts_of_the_output():
     image = {"type": "input_image", "image_url": "data:image/png;base64,YWJj"}
     output = [{"type": "input_text", "text": MIXED.content}, image,
@@ -6185,6 +6189,7 @@ def test_results_that_are_missing_come_before_what_a_user_added_to_the_others():
     assert [part.get("tool_use_id") for part in history[1]["content"]] == ["b", "a", None]
 
 
+@of("media")
 def test_anthropic_is_sent_media_as_blocks_of_the_result():
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "YWJj"}}
     document = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JQ=="}}
@@ -6312,6 +6317,7 @@ def test_a_copy_without_the_chapter_gemini_refuses_its_words_and_never_reads_the
             attempt()
 
 
+@of("media")
 def test_gemini_is_sent_media_as_parts_of_the_response():
     image, document = ({"inlineData": {"mimeType": kind, "data": data}} for kind, data in (
         ("image/png", "YWJj"), ("application/pdf", "JQ==")))
@@ -6361,6 +6367,7 @@ def test_ollama_is_answered_by_the_tools_name_and_its_arguments_stay_objects():
     assert asked[0]["tools"] == ToolRegistry([add]).get_schemas(api_format="ollama")
 
 
+@of("media")
 def test_ollama_is_shown_images_in_its_own_words():
     model, registry = looking(True)
     assert run_agent(model, "go", registry, api_format="ollama")[4] == {"role": "user", "content": "", "images": ["YWJj"]}
@@ -9691,7 +9698,9 @@ def test_an_agent_runs_over_http_and_the_history_is_one_that_servers_take():
     assert (two["function"]["arguments"], two["extra_content"]) == ("{}", {"s": "s"})
 
 
-@pytest.mark.parametrize("options, shown", [({"sees_images": True}, [SEEN]), ({}, [])])
+@of("media")
+@pytest.mark.parametrize("options, shown", [({"sees_images": True}, [{"role": "user", "content": [
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,YWJj"}}]}]), ({}, [])])
 def test_images_are_shown_over_http_by_an_option_that_is_not_sent_itself(options, shown):
     script, registry = looking(True)
     with serving_each(*[completion(script(messages=[])) for _ in range(3)]) as (url, requests):

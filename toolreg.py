@@ -29,7 +29,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
-resume, async, extract, elsewhere, schema, formats, texts, notes, types, contracts, roots, strict,
+resume, async, extract, elsewhere, media, schema, formats, texts, notes, types, contracts, roots, strict,
 spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
 dialect, openapi, find, link, mcp, desk, serve, http, switch, trace, cli.
 """
@@ -73,7 +73,7 @@ __all__ = [
     "ToolArgumentError", "ToolTimeoutError", "ToolError", "MaxTurnsExceeded", "ToolRegWarning",
     "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
-    "ToolCall", "ToolResult", "Answer", "Media",
+    "ToolCall", "ToolResult",
     "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
     "Tool", "ToolMetadata", "ToolRegistry", "Messages", "Model", "agent_loop", "run_agent", "scripted_model",
@@ -94,7 +94,7 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 _CHAPTERS: dict[str, str] = {
     "resume": "resume",
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
-    "extract": "extract", "strict": "strict strict=True", "roots": "branches-at-the-root",
+    "extract": "extract", "media": "Media Answer", "strict": "strict strict=True", "roots": "branches-at-the-root",
     "spellings": "other-calls sdk-object translation",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
@@ -108,10 +108,9 @@ _CHAPTERS: dict[str, str] = {
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?",
     "types": "class-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller",
-    "texts": "datetime.datetime datetime.date datetime.time datetime.timedelta uuid.UUID decimal.Decimal builtins.bytes "
-             "builtins.bytearray fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address "
-             "pathlib.Path pathlib.PurePath pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath "
-             "pathlib.PureWindowsPath",
+    "texts": "builtins.bytes builtins.bytearray datetime.datetime datetime.date datetime.time datetime.timedelta "
+             "uuid.UUID decimal.Decimal fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address pathlib.Path "
+             "pathlib.PurePath pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath pathlib.PureWindowsPath",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -1995,25 +1994,6 @@ def _fault_in(text: str) -> str:
         return str(error)
 
 
-class Media(types.SimpleNamespace):
-    """What a tool returns that is no text, alone or in a list with texts: an image, audio, a file."""
-
-    def __init__(self, data: bytes, media_type: str) -> None:
-        if not (isinstance(data, (bytes, bytearray, memoryview)) and isinstance(media_type, str)):
-            raise TypeError(f"Media: data must be bytes, media_type text (got {_shown(data)}, {_shown(media_type)})")
-        self.data, self.media_type = bytes(data), media_type
-
-    def __repr__(self) -> str:              # and what is said to who cannot see it
-        return f"[{self.media_type}, {len(self.data)} bytes]"
-
-
-class Answer(NamedTuple):
-    """What a tool returns that words its own message: `content` for the model, `value` for the program."""
-
-    content: str | Media | list[str | Media]
-    value: Any = None
-
-
 @dataclass
 class ToolResult:
     """What came of one call: `content` is text for the model, `value` and `error` are for the program.
@@ -2028,13 +2008,13 @@ class ToolResult:
     reason: str | None = None
     value: Any = field(default=None, compare=False, repr=False)
     error: Exception | None = field(default=None, compare=False, repr=False)
-    media: tuple[Media, ...] = ()
+    media: tuple[Any, ...] = ()
     seconds: float = field(default=0.0, compare=False, repr=False)
 
 
 # ---------------------------------------------------------------------------
 # 8. The wire: how chat completions spell tools, calls and results
-#    uses 1 3 5 7
+#    uses 1 5 7
 # ---------------------------------------------------------------------------
 API_FORMATS: tuple[str, ...] = ("openai-chat",)     # the chapters of other APIs add theirs
 
@@ -2059,6 +2039,7 @@ class _Format(types.SimpleNamespace):
     answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
         lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
     no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)   # why there is none
+    pictures: Callable[[Any], list[Any]] = staticmethod(lambda results: [])         # the messages that show images
     kept: Callable[[Any, list[Any], Any], list[Any]] = staticmethod(lambda message, translated, parts: translated)
 
     @staticmethod
@@ -2100,13 +2081,6 @@ class _Format(types.SimpleNamespace):
         return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
                  **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}    # Ollama
                 for result in results]
-
-    @staticmethod
-    def pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
-        """Give the images of results, whose messages take only text, as a message of the user."""
-        parts = [{"type": "image_url", "image_url": {"url": f"data:{media.media_type};base64,{to_json(media.data)}"}}
-                 for result in results for media in result.media if media.media_type in _PICTURES]
-        return [{"role": "user", "content": parts}] if parts else []
 
 
 _APIS: dict[str, _Format] = _Formats({"openai-chat": _Format()})
@@ -2203,6 +2177,7 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
 _CUT = "{"                                  # stands for arguments that are not to be run: no JSON, so they never are
 _AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
 
 
 def _text(call: ToolCall) -> str:
@@ -2896,7 +2871,8 @@ class ToolRegistry(_Extended):
 
     def _success(self, call: ToolCall, reason: str | None, value: Any, started: float) -> ToolResult:
         """Spell for the model what a function gave."""
-        content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+        read = _CHAPTERS_DO.get("Media") if type(value) not in _NO_MEDIA else None
+        content, value, media = read(value) if read else (_content_of(value), value, ())
         content = content if self.max_result is None else self._cut(content)
         return ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
 
@@ -3019,16 +2995,6 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     if len(calls) != 1:
         raise TypeError(f"call: must be one call, or a name and its arguments (got {_shown(call)})")
     return calls[0]
-
-
-def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
-    """Give (text for the model, value for the program, what is no text) of what a function gave."""
-    content, value = value if type(value) is Answer else (value, value)
-    parts: Any = content if type(content) in (list, tuple) else [content]
-    media = tuple(part for part in parts if type(part) is Media)
-    if content is value and not media:
-        return _content_of(value), value, ()
-    return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
 
 
 def _content_of(value: Any) -> str:
@@ -3731,6 +3697,50 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 _CHAPTERS_DO.update({"timeout": _check_timeout, "executor": _check_executor, "elsewhere": _call_elsewhere,
                      "submit": _submit, "timed": _timed, "in time": _in_time})
+
+
+# ---------------------------------------------------------------------------
+# media: results that are no text, or that word their own message
+#    uses 1 3 8 10
+# ---------------------------------------------------------------------------
+class Media(types.SimpleNamespace):
+    """What a tool returns that is no text, alone or in a list with texts: an image, audio, a file."""
+
+    def __init__(self, data: bytes, media_type: str) -> None:
+        if not (isinstance(data, (bytes, bytearray, memoryview)) and isinstance(media_type, str)):
+            raise TypeError(f"Media: data must be bytes, media_type text (got {_shown(data)}, {_shown(media_type)})")
+        self.data, self.media_type = bytes(data), media_type
+
+    def __repr__(self) -> str:              # and what is said to who cannot see it
+        return f"[{self.media_type}, {len(self.data)} bytes]"
+
+
+class Answer(NamedTuple):
+    """What a tool returns that words its own message: `content` for the model, `value` for the program."""
+
+    content: str | Media | list[str | Media]
+    value: Any = None
+
+
+def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
+    """Give (text for the model, value for the program, what is no text) of what a function gave."""
+    content, value = value if type(value) is Answer else (value, value)
+    parts: Any = content if type(content) in (list, tuple) else [content]
+    media = tuple(part for part in parts if type(part) is Media)
+    if content is value and not media:
+        return _content_of(value), value, ()
+    return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
+
+
+def _pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
+    """Give the images of results, whose messages take only text, as a message of the user."""
+    parts = [{"type": "image_url", "image_url": {"url": f"data:{media.media_type};base64,{to_json(media.data)}"}}
+             for result in results for media in result.media if media.media_type in _PICTURES]
+    return [{"role": "user", "content": parts}] if parts else []
+
+
+_CHAPTERS_DO["Media"], _Format.pictures = _read_answer, staticmethod(_pictures)
+__all__ += ["Media", "Answer"]
 
 
 # ---------------------------------------------------------------------------
@@ -5488,7 +5498,7 @@ __all__ += ["class_tools"]
 
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain, and answers to its messages
-#    uses 1 4 6 7 8 9 10 spellings importers
+#    uses 1 4 6 8 9 10 media spellings importers
 # ---------------------------------------------------------------------------
 _FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
 _NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
@@ -6171,7 +6181,7 @@ class _Schemas:
 
 # ---------------------------------------------------------------------------
 # openapi: tools from OpenAPI descriptions
-#    uses 1 7 9 10 importers network dialect
+#    uses 1 9 10 media importers network dialect
 # ---------------------------------------------------------------------------
 _MEND = "Error: {}\nFix the arguments and call the tool again."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
@@ -7066,7 +7076,7 @@ __all__ += ["McpError"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers
-#    uses 1 2 7 9 10 importers network link
+#    uses 1 2 9 10 media importers network link
 # ---------------------------------------------------------------------------
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _BAD_MIRROR = "x-mcp-header: must name a header, once, of a string, integer or boolean in properties alone (got %s)"
