@@ -2179,7 +2179,6 @@ _AS_TEXT = "arguments_as_text"              # the key under which a history of o
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
-
 def _text(call: ToolCall) -> str:
     return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
 

@@ -109,10 +109,10 @@ MUTANTS = [
     # chapters
     ("async", "async with here if _stays(self, call, workers) else beside:", "if True:"),
     ("async", "            if is_last:\n                return", "            if is_last:\n                break"),
-    ("types", '("-", -value) if value.days < 0 else ("", value)', '("", value)'),
+    ("texts", '("-", -value) if value.days < 0 else ("", value)', '("", value)'),
     ("mcp", "    if is_structured and not _is_said(structured, texts):", "    if is_structured and not texts:"),
     ("serve", "403: not all(is_ours)", "403: not any(is_ours)"),
-    ("serve", "if tool and not tool.metadata.parallel:", "if False:"),
+    ("desk", "if tool and not tool.metadata.parallel:", "if False:"),
     ("elsewhere", "0 < seconds <= ", "0 <= seconds <= "),
     ("elsewhere", "not tool.metadata.parallel or tool.metadata.source", "tool.metadata.source"),
 ]
