@@ -6756,6 +6756,19 @@ def test_a_copy_without_the_chapter_streams_or_one_of_an_api_refuses_its_words(c
         module.collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")
 
 
+@of("anthropic")
+@pytest.mark.parametrize("reason", ["pause_turn", "max_tokens", "refusal"])
+@pytest.mark.parametrize("kind", ["mcp_tool_use", "server_tool_use"])
+def test_a_tool_of_the_provider_itself_keeps_an_object_as_its_input_however_the_answer_ends(kind, reason):
+    own = {"type": kind, "id": "s1", "name": "look", "input": {}}
+    whole = [{"role": "assistant", "stop_reason": reason, "content": [dict(own)]}]
+    cut = [{"type": "content_block_start", "index": 0, "content_block": dict(own)},
+           {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"q": "a'}},
+           {"type": "message_delta", "delta": {"stop_reason": reason}}]
+    for events in (whole, cut):
+        assert collect_stream(events, api_format="anthropic")["content"] == [own]
+
+
 # ---------------------------------------------------------------------------
 # importers: what all that import tools share
 # ---------------------------------------------------------------------------

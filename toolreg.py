@@ -5337,10 +5337,12 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
         elif event.get("content"):          # the message as a whole, where the server did not stream
             blocks = dict(enumerate(event["content"]))
     for at, block in blocks.items():
-        given = block.pop("partial_json", "").strip() or block.get("input")
+        given: Any = block.pop("partial_json", "").strip() or block.get("input")
         if "name" in block:
             all_came = reason in _WHOLE_ENDS or (reason is None and at in stopped)
-            block["input"] = ToolCall("", "", _to_run(given, reason in _TAKEN_BACK, all_came)).arguments
+            ours = block.get("type") == "tool_use"          # the provider's own must go back as an object
+            said = ToolCall("", "", _to_run(given, reason in _TAKEN_BACK, all_came) if ours else given).arguments
+            block["input"] = said if ours or isinstance(said, dict) else {}
     goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
