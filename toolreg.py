@@ -2290,7 +2290,8 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
         raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
         spelled, calls, message, goes_on = _read_calls(answer)
-        if message == [] or _at(message, "role") not in (None, "assistant", "model"):
+        empty = message == [] and _at(answer, "output") is None
+        if empty or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError("no assistant message")
     except TypeError as error:
         raise TypeError(_MODEL_GAVE.format(_shown(answer))) from error
@@ -2689,6 +2690,7 @@ class ToolRegistry(_Extended):
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
+        self._spelled: list[Any] = [(None, [])]         # the last schemas, also of copies: they have the same tools
         self.register_all(tools)
 
     def copy(self, **options: Any) -> ToolRegistry:
@@ -2698,7 +2700,7 @@ class ToolRegistry(_Extended):
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         ToolRegistry.__init__(made, self, **options)
-        made._disabled = dict(self._disabled)
+        made._disabled, made._spelled = dict(self._disabled), self._spelled
         return made
 
     # --- which tools there are
@@ -2748,7 +2750,7 @@ class ToolRegistry(_Extended):
         if taken:
             raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
         self._tools.update(added)
-        self._disabled = {name: why for name, why in self._disabled.items() if name not in added}
+        self._disabled = {name: why for name, why in self._disabled.copy().items() if name not in added}
 
     def unregister(self, name: str) -> Tool:
         """Remove a tool and give it back."""
@@ -2817,7 +2819,10 @@ class ToolRegistry(_Extended):
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         tools = [tool for tool in (self._offered() if name is None else [self[name]])
                  if tool.name not in self._disabled and (wanted is None or wanted.intersection(tool.metadata.tags))]
-        spelled = _spelled_once(tuple(tools), api_format, self.think_augment, strict)
+        asked, (known, spelled) = (tools, api_format, self.think_augment, strict), self._spelled[0]
+        if asked != known:                  # else it is as in the turn before
+            spelled = build_tool_schemas(tools, api_format=api_format, think_augment=self.think_augment, strict=strict)
+            self._spelled[0] = asked, spelled       # at once: another thread may do the same
         return [_copied(schema) for schema in spelled]
 
     def _offered(self) -> list[Tool]:
@@ -2837,9 +2842,11 @@ class ToolRegistry(_Extended):
             if tool is None or call.name in self._disabled:
                 raise self._absence(call.name)
             arguments, reason = tool._fitting(call.arguments, self.coerce)
-            # 2. may it run? the hook sees exactly what is going to
+            # 2. may it run? the hooks see exactly what is going to
+            if self.before_call is not None or self.after_call is not None:
+                call = ToolCall(call.id, call.name, arguments)
             if self.before_call is not None:
-                call, texts = ToolCall(call.id, call.name, arguments), _DENIED
+                texts = _DENIED
                 _finished(self.before_call(call, reason))
                 texts = _REFUSED
             # 3. arguments become what the function takes
@@ -2931,11 +2938,6 @@ class ToolRegistry(_Extended):
         api_format, calls, _, _ = _read_calls(response, api_format)
         results = self._execute(calls)
         return _APIS[api_format].results(results) if results else []
-
-
-@functools.lru_cache(maxsize=16)            # for all registries: the copy for a run has the same tools
-def _spelled_once(tools: tuple[Tool, ...], api_format: str, think: bool | str, strict: bool | None) -> list[Any]:
-    return build_tool_schemas(tools, api_format=api_format, think_augment=think, strict=strict)
 
 
 def _checked_count(option: str, count: Any, *others: Any) -> Any:
@@ -3220,28 +3222,40 @@ def _answered_in(message: dict[str, Any], api: _Format) -> list[Any]:
 def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
     """Give the calls at the end of a history that have no result yet."""
     api, waiting = _APIS[api_format], list[ToolCall]()
-    ending = itertools.takewhile(lambda message: message.get("role") in (None, "assistant", "model")
-                                 or _answered_in(message, api), reversed(history))
-    for message in reversed(list(ending)):
+    ending = [*itertools.takewhile(lambda message: message.get("role") in (None, "assistant", "model")
+                                   or _answered_in(message, api), reversed(history))][::-1]
+    done = {key for message in ending for key in _answered_in(message, api)}
+    for message in ending:
         answered = _answered_in(message, api)
-        if not answered:
+        by_program = message.get("type") != "function_call" and not done.isdisjoint(map(message.get, ("call_id", "id")))
+        if not answered and not by_program:
             calls = _read_calls(message, api_format)[1]
             waiting = calls if api.parts else waiting + calls
         for key in answered:
-            first = next((call for call in waiting if key in (call.id, call.name)), None)
+            first = next((call for call in waiting if key in (call.id, call.name, _legal(call.id, 256))), None)
             waiting = [call for call in waiting if call is not first]
     return waiting
+
+
+def _with_shared_answers(history: list[dict[str, Any]], api: _Format) -> list[dict[str, Any]]:
+    """Put answers into one message, first of all, where the API wants those of a turn so."""
+    joined, key = list[dict[str, Any]](), str(api.parts)
+    for message in history:
+        if key in _SHARED and joined and _answered_in(message, api) and _answered_in(joined[-1], api):
+            parts = [*joined[-1][key], *message[key]]
+            joined[-1] = {**joined[-1], key: sorted(parts, key=lambda part: not api.answers(part))}
+        else:
+            joined.append(message)
+    return joined
 
 
 def _resumed(run: _Run) -> tuple[list[ToolCall], Callable[..., Any]]:
     """Give (the calls that run first, what appends their results)."""
     def append(results: list[ToolResult]) -> list[dict[str, Any]]:
-        """Give what is new: where results share a message that is there already, the whole of it."""
-        last, new, key = run.history[-1:], run.append_results(results), str(run.api.parts)
-        if new and key in _SHARED and _answered_in(last[0], run.api):
-            parts = [*last[0][key], *new[0][key]]
-            run.history[-2:] = new = [{**last[0], key: sorted(parts, key=lambda part: not run.api.answers(part))}]
+        new = run.append_results(results)
+        run.history = _with_shared_answers(run.history, run.api)
         return new
+    run.history = _with_shared_answers(run.history, run.api)
     return _unanswered(run.history, run.api_format), append
 
 
@@ -4761,10 +4775,11 @@ _SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
 ]
 # reasons for an end: after being cut short a call without arguments may have had some; what was taken back never runs
 _CUT_SHORT = frozenset("length model_length max_tokens max_output_tokens model_context_window_exceeded "
-                       "incomplete".split())
+                       "incomplete error abort aborted cancelled".split())
 _TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
                         "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
 _PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
+_UNFINISHED = _CUT_SHORT | _TAKEN_BACK | {_PAUSED}
 _REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 # (a call's `type`, what is wrong with it, where): what nobody here answers must be refused, never skipped
 _WAITING: list[tuple[str, str, Callable[[dict[str, Any]], bool]]] = [
@@ -4809,8 +4824,11 @@ def _calls_in(message: Any, api_format: str | None) -> tuple[str, list[ToolCall]
         entries = [message, *(_list_at(message, "parts") or _list_at(message, "content"))]
     elif not called:
         entries = message if isinstance(message, list) else [message]
-    found = []
+    found, done = [], {_at(entry, key) for entry in entries for key in ("call_id", "approval_request_id")
+                       if str(_at(entry, "type")).endswith(("_output", "_response"))} - {None}
     for entry in entries:
+        if done and (_at(entry, "call_id") or _at(entry, "id")) in done:
+            continue                        # it has its answer, of the provider or of the program
         if call := _call_in(entry):
             found.append(call)
         elif fault := _unread_call(entry) or (
@@ -4854,8 +4872,8 @@ def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
 
 def _is_beside_calls(entry: Any) -> bool:
     """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
-    if _at(entry, "role") is not None:
-        return bool(entry.get("type") == "message" and not any(map(_call_in, _list_at(entry, "content"))))
+    if _at(entry, "role") is not None and entry.get("type") in (None, "message"):
+        return bool(entry.get("type") and not any(map(_call_in, _list_at(entry, "content"))))
     return _at(entry, "text") is not None or isinstance(_at(entry, "type"), str)
 
 
@@ -4886,8 +4904,19 @@ def _opened(thing: Any) -> Any:
     if hasattr(thing, "model_dump"):
         inside = {key: value for key, value in held.items() if _has_additions(value)}       # each is opened by itself
         left_out = dict.fromkeys((*inside, *(getattr(thing, "__api_exclude__", None) or ())), True)
-        held = {**thing.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=left_out), **inside}
+        dump = functools.partial(thing.model_dump, mode="json", by_alias=True, exclude=left_out)
+        held = {**_with_kinds(dump(exclude_unset=True), dump()), **inside}
     return {"type": kind, **held} if kind == "FunctionCall" else held           # Gemini's, on its own
+
+
+def _with_kinds(said: Any, whole: Any) -> Any:
+    """Say of each object, of which `whole` holds the defaults too, what it is: some classes leave that to a default."""
+    if isinstance(said, list):
+        return list(map(_with_kinds, said, whole))
+    if not isinstance(said, dict) or not isinstance(whole, dict):
+        return said
+    kinds = {word: whole[word] for word in ("role", "type") if isinstance(whole.get(word), str)}
+    return {**{key: _with_kinds(value, whole.get(key)) for key, value in said.items()}, **kinds}
 
 
 def _has_additions(thing: Any) -> bool:
@@ -4974,7 +5003,8 @@ _APIS["openai-responses"] = _Format(
          "output": _content(result, lambda text: [{"type": "input_text", "text": text}], _RESPONSES_MEDIA)}
         for result in results],
     pictures=lambda results: [],
-    answers=lambda item: _at(item, "type") == "function_call_output" and item.get("call_id"),
+    answers=lambda item: (item.get("call_id") if str(_at(item, "type")).endswith("_call_output") else
+                          _at(item, "approval_request_id")),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", "", ("function_call",), ("arguments",)))
 _WAITING.extend([
@@ -5095,7 +5125,8 @@ _APIS["gemini"] = _Format(
     is_call=_call_in, again=_again_as("gemini"), said=lambda text: [{"text": text}],
     message=_message_of("model", "parts"), pictures=lambda results: [],
     results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
-    answers=lambda part: _at(_at(part, "functionResponse"), "id") or _at(_at(part, "functionResponse"), "name"),
+    answers=lambda part: next(filter(None, (_at(_at(part, key), word) for word in ("id", "name") for key in (
+        "functionResponse", "function_response"))), None),                      # as a call may be an object's attribute
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
     ("gemini", "functionCall", (None,), ("args",)),
@@ -5240,12 +5271,14 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         for entry in entries:
             _add_delta(entry, [] if whole else calls, calls)
         reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+        reason = reason and str(reason).lower()
     texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
     message["content"] = "".join(texts) if len(texts) == len(parts) else parts
     last_is_whole = bool(calls) and _is_whole(calls[-1]["function"]["arguments"])
     for call in calls:
         given = call["function"]["arguments"]       # None: not even an empty text began them, so there may be none
-        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
+        all_came = reason in _WHOLE_ENDS or (
+            reason not in _UNFINISHED and _is_whole(given) if reason else given is None and last_is_whole)
         call["function"]["arguments"] = _to_run(given, reason in _TAKEN_BACK, all_came)
         call["id"] = call["id"] or _fresh_id()
         del call["index"]
@@ -5317,6 +5350,10 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
             items[at] = _added(items[at], {"content": [{"type": "output_text", "text": event["delta"]}]})
         elif response.get("output"):
             items = dict(enumerate(response["output"]))
+    reasons = set[str]().union(*(_message_in(event.get("response") or event)[1] for event in events))
+    for call in [item for item in items.values() if item.get("type") == "function_call"]:
+        if reasons & _TAKEN_BACK or (reasons & _CUT_SHORT and _says_nothing(call.get("arguments"))):
+            call["arguments"] = _CUT
     return [items[at] for at in sorted(items)]
 
 
@@ -5339,7 +5376,7 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     for at, block in blocks.items():
         given: Any = block.pop("partial_json", "").strip() or block.get("input")
         if "name" in block:
-            all_came = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            all_came = reason in _WHOLE_ENDS or (reason not in _UNFINISHED and at in stopped)
             ours = block.get("type") == "tool_use"          # the provider's own must go back as an object
             said = ToolCall("", "", _to_run(given, reason in _TAKEN_BACK, all_came) if ours else given).arguments
             block["input"] = said if ours or isinstance(said, dict) else {}
@@ -5635,8 +5672,11 @@ def _message_of_langchain(message: Any) -> dict[str, Any]:
              for key in ("tool_calls", "invalid_tool_calls") for call in getattr(message, key, None) or ()]
     if calls:
         return {"role": "assistant", "content": message.content, "tool_calls": calls}
-    role = "assistant" if hasattr(message, "tool_calls") else message.type
-    return {"role": role, "content": _text_in({"content": message.content})}
+    kind = "ai" if hasattr(message, "tool_calls") else message.type
+    role = {"human": "user", "ai": "assistant"}.get(kind, getattr(message, "role", kind))
+    answered = {"tool_call_id": message.tool_call_id} if hasattr(message, "tool_call_id") else {}
+    is_text = role == "assistant" or all(isinstance(part, str) or "text" in part for part in message.content)
+    return {"role": role, **answered, "content": _text_in({"content": message.content}) if is_text else message.content}
 
 
 def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list[Any]:
@@ -7740,13 +7780,14 @@ class HttpModel:
             words = _provider_words(body) or response.reason
             raise HttpError(f"{self._origin} answered {response.status}: {words}".rstrip(": "), response.status,
                             response.headers, body.encode()[:MAX_ERROR_BODY])
-        events, is_stream = list[Any](), response.headers.get("content-type", "").startswith("text/event-stream")
-        texts = (event[1] or "{}" for event in _sse_events(response.lines()))
+        events, kind = list[Any](), response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        is_stream = kind == "text/event-stream" or (self.stream and kind in ("", "text/plain"))     # some forget it
+        told = ((name, data or "{}") for name, data, *_ in _sse_events(response.lines()))
         try:
-            for text in texts if is_stream else [response.text_of(response.read())]:
-                if text == "[DONE]":        # some servers forget it
+            for name, text in told if is_stream else [("", response.text_of(response.read()))]:
+                if text.strip() == "[DONE]":        # some servers forget it
                     break
-                events.append(self._event(text))
+                events.append(self._event(text, name))
                 said = self._spelled(self._api.text, events[-1])
                 if self.on_delta and said:
                     given_out.append(said)
@@ -7758,17 +7799,19 @@ class HttpModel:
             response.close()
             self._count(events)
         # a stream is put together; so is what was cut or taken back, since that marks its calls
-        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK | {_PAUSED}):
+        if is_stream or _reasons_in(events[0]) & _UNFINISHED:
             return self._spelled(functools.partial(collect_stream, api_format=self.api_format), events)
         return self._spelled(self._api.message, events[0])
 
-    def _event(self, text: str) -> dict[str, Any]:
-        """Read an answer, or an event of one; HttpError where it says that something failed."""
+    def _event(self, text: str, name: str) -> dict[str, Any]:
+        """Read an answer, or an event (of this name) of one; HttpError where it says that something failed."""
         event: dict[str, Any] = self._spelled(dict, self._spelled(_read_json, text))
+        failed = next((each for each in (event, *(event.get("choices") or ())) if _at(each, "error")), None)
         blocked = "blockReason" in (event.get("promptFeedback") or ())
-        if event.get("error") or blocked or event.get("type") in ("error", "response.failed"):
+        if failed or blocked or name == "error" or event.get("type") in ("error", "response.failed"):
             passing = EOFError() if re.search(_PASSING, text) else None         # as a lost connection does
-            raise HttpError(f"{self._origin}: {_provider_words(self._hidden(text))}", 200) from passing
+            words = _provider_words(self._hidden(_write_json(failed or event)))
+            raise HttpError(f"{self._origin}: {words}", 200) from passing
         return event
 
     def _spelled(self, read: Callable[[Any], Any], value: Any) -> Any:
@@ -7989,10 +8032,14 @@ def _said(message: Any, calls: dict[str, dict[str, str]], results: Mapping[str, 
         block = _at(block, "functionResponse") or block
         key = next((key for key, said in _RESULT_KEYS.items() if None not in (_at(block, key), _at(block, said))), "")
         yield from _result_in(block, key, calls, results) if key else _pieces(block, speaker)
-    for call in parse_tool_calls(message) if speaker == "model" else ():
+    read = _caught(parse_tool_calls, message if speaker == "model" else [])
+    if read.error:                          # a call that is not read is shown as it came
+        yield speaker, {"text": _write_json(plain)}
+    for call in read.value or ():
         arguments, reason = _split_reason(_object(call), False)
         id = call.name if "parts" in plain and _is_made_up(call.id) else call.id
-        text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
+        text = call.arguments if isinstance(call.arguments, str) else (
+            _caught(_write_json, arguments).value or _write_json(to_json(arguments)))
         calls[id] = {"id": id, "name": call.name, "text": text}
         yield "call", calls[id]
         if reason is not None:
@@ -8325,7 +8372,8 @@ class _Command(types.SimpleNamespace):
     def _answer(self, question: str) -> None:
         """Run the loop; show and save each message once it is there."""
         api_format = self.model.api_format
-        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
+        stopped = [self.results.get(call.id) or ToolResult(call.id, call.name, _STOPPED, True)      # some were through
+                   for call in _unanswered(self.messages, api_format)]
         self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
         self.messages.append({"role": "user", "content": question})
         for message in agent_loop(self._ask, self.messages, self.registry, max_turns=self.max_turns,
@@ -8338,6 +8386,8 @@ class _Command(types.SimpleNamespace):
             for kind, words in _said(message, self.calls, self.results):
                 print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
                 self.streamed = False
+            if not _answered_in(message, _APIS[api_format]):
+                self.results.clear()        # in a new turn an id may come again
 
     def _ask(self, **request: Any) -> Any:
         print(end="model   …\r" if sys.stdout.isatty() else "", flush=True)     # the next row takes its place
@@ -8497,7 +8547,7 @@ def _own_lines(error: BaseException | None) -> str:
 
 
 # what is told in a line: an AttributeError names the chapter that was cut, a KeyError what a model made up in a lesson
-_ERRORS = (ToolRegError, OSError, ValueError, AttributeError, KeyError)
+_ERRORS = (ToolRegError, OSError, TypeError, ValueError, AttributeError, KeyError)
 
 
 def _print_error(error: object) -> None:
