@@ -19,7 +19,7 @@ nothing but Python's standard library (3.10 or newer). `python toolreg.py` shows
     run_agent(model, "How is the weather in Oslo?", registry)       # the whole conversation, as messages
 
 The file is a lesson, to be read from top to bottom: a section uses only sections above it, and its
-heading says which. For the message flow alone read 7, 9, 10 and 11.
+heading says which. For the message flow alone read 7 to 11.
 
      1  Words: errors, and JSON text             7  Messages: what travels
      2  JSON Schema: does this value fit?        8  The wire: how chat completions spell it
@@ -65,7 +65,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 __version__ = "1.0.0"
 __all__ = [
@@ -3728,7 +3728,7 @@ class Media(types.SimpleNamespace):
         return f"[{self.media_type}, {len(self.data)} bytes]"
 
 
-class Answer(NamedTuple):
+class Answer(typing.NamedTuple):
     """What a tool returns that words its own message: `content` for the model, `value` for the program."""
 
     content: str | Media | list[str | Media]
@@ -6459,7 +6459,7 @@ def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
     return between.join(f"{_in_url(name)}={text}" for name, text in pairs)
 
 
-class _Place(NamedTuple):
+class _Place(typing.NamedTuple):
     """Say what an argument fills: a parameter, a field of the body, or the body."""
 
     where: str                              # a parameter's `in`, or _BODY
