@@ -3953,6 +3953,14 @@ def test_hooks_may_be_async_on_both_paths():
     assert seen == ["add"] * 4
 
 
+def test_after_call_sees_what_ran_on_an_event_loop_too():
+    seen = []
+    for hook in (None, lambda call, reason: None):
+        registry = ToolRegistry([add], before_call=hook, after_call=lambda call, result: seen.append(call.arguments))
+        asyncio.run(registry.ainvoke("add", {"a": "3", "toolcall_reason": "why"}))
+    assert seen == [{"a": 3}] * 2
+
+
 def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
     registry = ToolRegistry([add])
     @registry.register

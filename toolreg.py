@@ -3439,8 +3439,10 @@ async def _aexecute_one(self: ToolRegistry, call: ToolCall, executor: Any) -> To
         if tool is None or call.name in self._disabled:
             raise self._absence(call.name)
         arguments, reason = tool._fitting(call.arguments, self.coerce)
+        if self.before_call is not None or self.after_call is not None:
+            call = ToolCall(call.id, call.name, arguments)
         if self.before_call is not None:
-            call, texts = ToolCall(call.id, call.name, arguments), _DENIED
+            texts = _DENIED
             await _afinished(self.before_call(call, reason))
             texts = _REFUSED
         args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
